@@ -1,4 +1,4 @@
-# One image for every service of docker-compose.yml; which one it is, the command says.
+# One image for every service of docker-compose.yml and deploy/kubernetes; which one it is, the command says.
 FROM python:3.11-slim AS build
 RUN python -m venv /opt/pipeswarm
 WORKDIR /src
@@ -19,5 +19,7 @@ COPY --chown=pipeswarm harness/targets/training.yaml training.yaml
 # By number: a cluster that asks for non-root users can't look up names in an image.
 USER 10001
 RUN mkdir runs
+# Locust's operator gives options only: they are Locust's.
+ENTRYPOINT ["sh", "-c", "case \"$1\" in -*) exec locust \"$@\" ;; *) exec \"$@\" ;; esac", "sh"]
 # Inside of a container loopback reaches nobody; who reaches the web UI is decided by what is published.
 CMD ["locust", "-f", "locustfiles/kfp.py", "--web-host", "0.0.0.0"]

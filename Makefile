@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test rehearse check bench audit licences clean
+.PHONY: help demo test rehearse check bench mutants audit licences clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,7 +23,7 @@ demo: $(VENV)/.installed  ## load the built-in simulated platform, whose artifac
 	  --pipeline $(DEMO)/training.yaml --scenarios $(DEMO)/scenarios.csv --slo 'failed_ratio < 0.01' || test $$? -eq 3
 
 test: $(VENV)/.installed-dev  ## the tests
-	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
+	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
 
 rehearse: $(VENV)/.installed-dev  ## the main job against the real parts at hand: KUBEBUILDER_ASSETS, PIPESWARM_REAL_KFP
 	$(BIN)/python -m tests.support.real_parts
@@ -39,6 +39,13 @@ bench: $(VENV)/.installed-dev  ## benchmarks, as tables of ratios within one run
 
 bench-%: $(VENV)/.installed-dev  # one of them: make bench-capacity, make bench-drive ARGS=--long, …
 	$(BIN)/python benchmarks/$*.py $(ARGS)
+
+mutants: $(VENV)/.installed-dev  ## change the code and see whether a test notices: make mutants ARGS='harness.analysis.slo*'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mutants]'
+	$(BIN)/mutmut run $(ARGS)
+	$(BIN)/mutmut results
+	$(BIN)/mutmut export-cicd-stats
+	@$(BIN)/python -m tests.support.mutants mutants/mutmut-cicd-stats.json
 
 audit: $(VENV)/.installed-dev  ## known vulnerabilities of the locked packages; needs the network
 	@# In an environment of its own: the audit's packages must not mix with the audited ones.

@@ -1,4 +1,4 @@
-"""How accurate are capacity answers? Against known laws, the simulated platform, and leave-one-out on files.
+"""How accurate are capacity answers? Against known laws, simulated platforms, and leave-one-out on files.
 
 Also the accuracy of searches (the right number of nodes) and of comparisons (false alarms).
 
@@ -6,12 +6,16 @@ A known law is drawn at random (service or waves; linear, with contention, or wi
 sizes with noise. Each trial predicts a size beyond the measured range and checks the next test's result: is it in the
 90 % interval, and how far is the answer from the true duration?
 
-    python benchmarks/capacity.py [--trials 200] [observations.csv …]
+Platforms are drawn from the written distribution of installations of the detectors' benchmark. Their intervals are
+held against a bootstrap of the same tests, too: what a user would get from resampling alone.
+
+    python benchmarks/capacity.py [--trials 200] [--seed N] [--only drawn] [observations.csv …]
 """
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +29,18 @@ from harness.model.experiment import Experiment, Question, Result
 from harness.planning import simulated_burst as simulated
 from harness.planning.experiment import answers, next_point
 from harness.planning.observations import read_observations
+from harness.simulator.profile import Profile
 from harness.simulator.profile.file import load_profile
+from tests.support.injection.installations import draw
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"
 NODES = (2, 4, 8, 16, 20)
 # The median error that the docs promise, by multiple of the observed range: for a law that is among the model's, and
 # for the simulated platform, of which the model knows one test per size; tests differ by 10 %.
-CLOSED_FORMS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.15}
+CLOSED_FORMS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.12}
+COVERAGE = 0.85, 0.95
+REPEATED, RESAMPLED = 3, 20  # tests of a predicted size, and resamples of the fitted ones
+MOST_AT_ONCE = 4  # runs that fill a machine: more only take longer to simulate
 Truth = Callable[[float, float], float]
 
 
@@ -39,10 +48,14 @@ def main() -> int:
     """Print all tables; 1 when a promise of the docs is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=11, help="of the drawn platforms")
+    parser.add_argument("--only", choices=("drawn",), help="this table alone")
     parser.add_argument("files", type=Path, nargs="*", default=[EXAMPLE])
     arguments = parser.parse_args()
     print(f"{'truth':>12} {'held out at':>12} {'trials':>7} {'coverage':>9} {'median error':>13} {'promised':>26}")
-    kept = closed_forms(arguments.trials) & platform(arguments.trials)
+    if arguments.only:
+        return 0 if drawn(arguments.seed, arguments.trials) else 1
+    kept = closed_forms(arguments.trials) & platform(arguments.trials) & drawn(arguments.seed, arguments.trials // 3)
     for path in arguments.files:
         check = leave_one_out(read_observations(path), np.random.default_rng(0))
         print(f"leave-one-out {path.name}: {check.sentence if check else 'one size only'}")
@@ -57,7 +70,7 @@ def row(truth: str, beyond: float, covered: NDArray[np.bool_], error: NDArray[np
         f"{truth:>12} {f'{beyond:g}×':>12} {len(covered):>7} {coverage:>9.1%} {median:>13.1%} "
         f"{f'85–95 %, at most {promised:.0%}':>26}"
     )
-    return 0.85 <= coverage <= 0.95 and median <= promised
+    return COVERAGE[0] <= coverage <= COVERAGE[1] and median <= promised
 
 
 def closed_forms(trials: int) -> bool:
@@ -122,7 +135,7 @@ def platform(trials: int) -> bool:
     random = np.random.default_rng(11)
 
     def tests(runs: int, nodes: int, count: int) -> list[float]:
-        there = simulated.with_nodes(profile, nodes)
+        there = simulated.with_nodes(profile, nodes, pipeline)
         return [simulated.burst(there, pipeline, runs, int(random.integers(2**31))).duration_s for _ in range(count)]
 
     sizes = [(runs, nodes) for nodes in (2, 4, 8) for runs in (50, 100, 150)]
@@ -139,6 +152,86 @@ def platform(trials: int) -> bool:
         covered, error = (low <= results) & (results <= high), abs(middle / np.median(results) - 1)
         kept &= row("simulated", beyond, covered, error, promised)
     return kept
+
+
+def drawn(seed: int, trials: int) -> bool:
+    """Drawn installations of KFP as truth: fitted on six to nine tests on 1, 2 and 4 nodes, one test for each size."""
+    found = [each for number in range(trials) for each in drawn_platform(seed, number)]
+    kept, narrow = True, []
+    for beyond, promised in SIMULATED.items():
+        rows = [each for each in found if each.beyond == beyond]
+        covered = np.concatenate([each.covered for each in rows])
+        kept &= row("drawn", beyond, covered, np.array([each.error for each in rows]), promised)
+        narrow += [each.width / each.resampled for each in rows]
+    ratio = np.array(narrow)
+    print(
+        f"drawn (seed {seed}): intervals are {np.median(ratio):.1f} × as wide as a bootstrap's (median; at least 1), "
+        f"narrower in {np.mean(ratio < 1):.0%} of {ratio.size} answers"
+    )
+    return kept and float(np.median(ratio)) >= 1
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One answer at a multiple of the observed range.
+
+    Attributes:
+        beyond: the multiple.
+        covered: by test, whether its result was in the interval.
+        error: of the answer, relative to the median result.
+        width: of the interval, as the ratio of its ends.
+        resampled: the same of a bootstrap of the tests.
+    """
+
+    beyond: float
+    covered: NDArray[np.bool_]
+    error: float
+    width: float
+    resampled: float
+
+
+def drawn_platform(seed: int, number: int) -> Iterator[Prediction]:
+    """The answers for one installation; none for hetida designer and where steps need GPUs."""
+    installation, random = draw(seed, number), np.random.default_rng((seed, number))
+    profile, pipeline = installation.profile, installation.case.package
+    if profile.hetida is not None or any(pool.gpu for pool in profile.pools):
+        return
+    request = max(step.requests_cpu for step in profile.steps)
+    room = min(MOST_AT_ONCE, max(1, int((simulated.pool_of_steps(profile, pipeline).cpu - 0.3) / request)))
+    profile = with_room(profile, pipeline, room * request + 0.3)
+
+    def took(runs: int, nodes: int) -> float:
+        there = simulated.with_nodes(profile, nodes, pipeline)
+        return simulated.burst(there, pipeline, runs, int(random.integers(2**31))).duration_s
+
+    sizes = [(room * load * nodes, nodes) for nodes in (1, 2, 4) for load in (1, 2, 4)]
+    chosen = sorted(random.choice(len(sizes), size=int(random.integers(6, len(sizes) + 1)), replace=False).tolist())
+    known = [Observation(*sizes[k], took(*sizes[k])) for k in chosen]
+    model = fit(known, np.random.default_rng(0))
+    most_runs, most_nodes = max(o.runs for o in known), max(o.nodes for o in known)
+    for beyond in SIMULATED:
+        runs, nodes = round(beyond * most_runs), round(beyond * most_nodes)
+        results = np.array([took(runs, nodes) for _ in range(REPEATED)])
+        low, middle, high = model.durations(runs, nodes, (0.05, 0.5, 0.95))[:, 0]
+        error = float(abs(middle / np.median(results) - 1))
+        resampled = bootstrapped(known, runs, nodes, random)
+        yield Prediction(beyond, (low <= results) & (results <= high), error, float(high / low), resampled)
+
+
+def with_room(profile: Profile, pipeline: bytes, cores: float) -> Profile:
+    """The profile with machines of so many cores for the steps."""
+    main = simulated.pool_of_steps(profile, pipeline)
+    return replace(profile, pools=tuple(replace(p, cpu=cores) if p is main else p for p in profile.pools))
+
+
+def bootstrapped(known: Sequence[Observation], runs: int, nodes: int, random: np.random.Generator) -> float:
+    """The width of the middle 90 % of the answers from resampled tests, as the ratio of its ends."""
+    middles = []
+    for _ in range(RESAMPLED):
+        sample = [known[k] for k in random.integers(len(known), size=len(known))]
+        middles.append(fit(sample, np.random.default_rng(0), count=300).durations(runs, nodes, (0.5,))[0, 0])
+    low, high = np.quantile(middles, (0.05, 0.95))
+    return float(high / low)
 
 
 def search(trials: int) -> bool:

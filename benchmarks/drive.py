@@ -29,6 +29,7 @@ from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
 from harness.model.schedules import Constant, Poisson
 from harness.store import RunFolder
+from harness.targets.credentials import Credentials
 from harness.targets.kfp.pipeline import read_pipeline
 from harness.targets.target import find
 
@@ -83,7 +84,7 @@ def load(server, offsets, *, on_row=lambda _: None, begin=None, options=OPTIONS)
         begin = begin or time.monotonic() + LEAD_S
         t0_at = time.time_ns() + round((begin - time.monotonic()) * 1e9)
         before = gevent.spawn_later(begin - time.monotonic(), time.process_time)  # what comes before is once a test
-        Worker(Assignment("run", plan, SCENARIOS, offsets, t0_at), "", record).run()
+        Worker(Assignment("run", plan, SCENARIOS, offsets, t0_at), Credentials(), record).run()
         used = (time.process_time() - before.get()) / len(offsets)
         assert ledger.counts.accepted == len(offsets), ledger.counts
         recorder.close()
@@ -175,9 +176,9 @@ def _set_up(server, package):
     pipeline = read_pipeline(package)
     options = {"experiment": "e", "pipeline_name": pipeline.name}
     plan = Plan("kfp", server.url, {}, 1, 7, simulated=False, target_options=options)
-    carrier = HttpClient(server.url, "", plan.limits)
-    found = find("kfp").from_plan(plan, pipeline.package).set_up(carrier)
-    carrier.close()
+    client = HttpClient(server.url, Credentials(), plan.limits)
+    found = find("kfp").from_plan(plan, pipeline.package).set_up(client)
+    client.close()
     return {**options, **found.options}
 
 

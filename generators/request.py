@@ -90,6 +90,12 @@ def _inferred(options: argparse.Namespace) -> _Inferred | None:
 
         parameters = read_pipeline(options.from_pipeline)
         return _Inferred(draft_of(parameters), options.from_pipeline, Sources(), parameters=parameters)
+    if options.from_workflow_template is not None:
+        from generators.inference.argo import read_workflow_template
+        from generators.inference.parameter import draft_of
+
+        parameters = read_workflow_template(options.from_workflow_template)
+        return _Inferred(draft_of(parameters), options.from_workflow_template, Sources(), parameters=parameters)
     if options.from_workflow is not None:
         from generators.inference.workflow import read_workflow
 

@@ -79,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     inferred = source.add_mutually_exclusive_group()
     inferred.add_argument("--from-pipeline", type=Path, metavar="FILE", help="a compiled Kubeflow pipeline (IR YAML)")
     inferred.add_argument("--from-workflow", type=Path, metavar="FILE", help="a hetida designer transformation (JSON)")
+    inferred.add_argument(
+        "--from-workflow-template", type=Path, metavar="FILE", help="an Argo Workflow or WorkflowTemplate (YAML)"
+    )
     inferred.add_argument("--from-csv", type=Path, metavar="FILE", help="infer the spec from a sample of scenarios")
     inferred.add_argument(
         "--from-run", type=Path, metavar="RUN", help="scenarios of a recorded run, in order of arrival"

@@ -18,7 +18,7 @@ from generators.files import STDOUT, whole_file, write_text
 from generators.schema import WORKLOAD, validate
 from generators.sources import Sources
 from generators.width_plot import plot, stage_for
-from generators.workload import Arrivals, Workload, arrivals, read_workload
+from generators.workload import Arrivals, Workload, arrivals, read_workload, widths
 from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
 from harness.svg import encoder
@@ -47,6 +47,8 @@ def run(argv: Sequence[str]) -> int:
     """
     options = _parser().parse_args(argv)
     picture = encoder(options.plot) if options.plot is not None else None
+    if options.from_run is not None and options.stages is not None:
+        raise ConfigError("--stages needs a workload: a recorded run has none", "leave --from-run or --stages out")
     if options.from_run is not None:
         found, stage_s, duration_s, phases, seed, source = *_recorded(options.from_run), [], None, options.from_run.name
     else:
@@ -59,6 +61,9 @@ def run(argv: Sequence[str]) -> int:
         ends = accumulate((phase.stages * stage_s for phase in workload.phases), initial=0.0)
         phases = [(phase.name, start) for phase, start in zip(workload.phases, ends, strict=False)]
         source = f"{source} {digest}"
+        if options.stages is not None:
+            with whole_file(options.stages) as out:
+                out.write(_stages(workload, seed))
     content = _table(found)
     with whole_file(options.output) as out:
         out.write(content)
@@ -95,6 +100,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="output file (default: schedule.csv); - is stdout",
     )
+    parser.add_argument(
+        "--stages", type=Path, metavar="FILE",
+        help="also write the stages (YAML) for --schedule concurrency: each starts when the former is over",
+    )  # fmt: skip
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the width over time, as .svg or .png")
     parser.add_argument("--quiet", action="store_true", help="no summary")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
@@ -136,6 +145,11 @@ def _recorded(path: Path) -> tuple[Arrivals, float, float]:
     duration_s = float(due_s[-1]) + 1.0
     ids = tuple(arrival.scenario_id for arrival in recorded)
     return Arrivals(due_s, ("",) * len(recorded), ids), stage_for(duration_s), duration_s
+
+
+def _stages(workload: Workload, seed: int) -> bytes:
+    """The widths of the stages as a schedule file; stages without runs are left out."""
+    return "".join(f"- {{runs: {width}}}\n" for width in widths(workload, seed).tolist() if width).encode()
 
 
 def _table(found: Arrivals) -> bytes:

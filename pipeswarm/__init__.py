@@ -59,6 +59,8 @@ if TYPE_CHECKING:
         SetUp,
         Target,
         TaskDetail,
+        Watched,
+        WatchesRuns,
     )
 
 __all__ = [
@@ -69,7 +71,7 @@ __all__ = [
     "PipeswarmError", "Plan", "Platform", "Poisson", "Prepared", "Ramp", "Redactable", "Redaction",
     "RejectedError", "Replay", "ReportsBack", "RunFolder", "RunPage", "Sample", "Scenario", "Schedule", "Service",
     "SetUp", "Source", "Span", "Spread", "Stages", "Submission", "Target", "TargetUnreachableError", "TaskDetail",
-    "Timeline", "parse_duration", "parse_rate",
+    "Timeline", "Watched", "WatchesRuns", "parse_duration", "parse_rate",
 ]  # fmt: skip
 
 _NAMES_BY_MODULE = {
@@ -94,7 +96,7 @@ _NAMES_BY_MODULE = {
     "harness.targets.completed_run": "CompletedRun",
     "harness.targets.scenarios": "Input InputType",
     "harness.targets.target": "CleansUp Cleanup DescribesTasks HasServices ListedRun ListsRuns Platform Prepared "
-    "Redactable RejectedError ReportsBack RunPage Service SetUp Target TaskDetail",
+    "Redactable RejectedError ReportsBack RunPage Service SetUp Target TaskDetail Watched WatchesRuns",
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _BAD_CONFIG = 2  # ExitCode.BAD_CONFIG, which lies in the package that may be hidden

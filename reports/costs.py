@@ -8,7 +8,7 @@ from reports.tables import Column, Table, amount_text, numbers, seconds_text
 
 def cost_table(result: Result) -> Table:
     """Cost of the nodes, their use by the runs, and how long pods waited for them."""
-    rows = (*_charges(result), *_virtual(result), *_advice(result), *_waiting(result))
+    rows = (*_charges(result), *_virtual(result), *_advice(result), *_waiting(result), *_readiness(result))
     columns = (Column("Metric"), Column("Value", number=True), Column("", long=True))
     return Table("Nodes and waiting", columns, tuple(row for row in rows if row[1]))
 
@@ -17,18 +17,19 @@ def _charges(result: Result) -> Iterable[tuple[str, str, str]]:
     paid = result.cost
     if paid is None:
         return
-    held = ("requested by steps", "from a pod's scheduling to its end")
+    held = ("used", "requested by pods, from their scheduling to their end")
     yield "Node-hours charged", amount_text(paid.node_hours), "from a node's creation to its end, within the test"
     yield "with at least one running step", amount_text(paid.busy_hours), f"{paid.idle:.0%} of the charged time idle"
     yield "before the node was ready", amount_text(paid.coming_hours), ""
     yield "CPU-hours charged", amount_text(paid.cpu_hours), "allocatable cores"
-    yield held[0], amount_text(paid.held_cpu_hours), held[1]
+    yield f"CPU-hours {held[0]}", amount_text(paid.held_cpu_hours), held[1]
     yield "GPU-hours charged", amount_text(paid.gpu_hours), ""
-    yield held[0], amount_text(paid.held_gpu_hours), held[1]
+    yield f"GPU-hours {held[0]}", amount_text(paid.held_gpu_hours), held[1]
     if paid.overhead is not None:
         waste = "" if paid.wasted is None else f"; it cost {amount_text(paid.wasted)}"
-        yield "Overhead", f"{paid.overhead:.0%}", f"1 − requested / charged{waste}"
-        yield "Charged beyond the requests", f"{paid.surplus:.0%}", "charged / requested − 1"
+        of = "GPU-hours" if paid.gpu_hours else "CPU-hours"
+        yield "Overhead of autoscaling", f"{paid.overhead:.0%}", f"1 − used / charged, of {of}{waste}"
+        yield "Charged beyond the use", f"{paid.surplus:.0%}", "charged / used − 1"
     if paid.cost is None:
         yield "Cost", "unknown", "set node prices: pipeswarm report RUN --price POOL=0.19"
     else:
@@ -54,8 +55,21 @@ def _waiting(result: Result) -> Iterable[tuple[str, str, str]]:
     found, phase = result.pending, "of all pods, the whole phase Pending: from creation until a container runs"
     yield from _times("Pod pending time", found.phase, phase)
     for bound, share in found.within.items():
-        yield f"Pods pending less than {bound:g} s", f"{share:.1%}", ""
+        yield f"Pods pending longer than {bound:g} s", f"{1 - share:.1%}", ""
     yield from _times("Pod wait for a node", found.waited, "of all pods, unschedulable: a part of the pending time")
+
+
+def _readiness(result: Result) -> Iterable[tuple[str, str, str]]:
+    pulls, drivers = result.image_pulls, result.gpu_drivers
+    if pulls is not None:
+        what = f"at most what image streaming or a pre-puller saves a run; {pulls.share:.0%} of the runs' time"
+        yield "Image pulls on the critical path", seconds_text(pulls.run_s), f"mean of a run: {what}"
+        yield "Pods that waited for a pull", f"{pulls.pods:,}", ""
+    if drivers is not None:
+        what = f"{drivers.nodes:,} new GPU nodes, from ready to GPUs that can be allocated"
+        yield "Driver installation, median", seconds_text(drivers.median_s), what
+        cost = f"{amount_text(drivers.gpu_hours)} GPU-hours were charged meanwhile"
+        yield "Driver installation, longest", seconds_text(drivers.most_s), cost
 
 
 def _times(name: str, waited: Summary, what: str) -> Iterable[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ import orjson
 
 from harness.analysis.result import Regression, Result, SloResult, Summary
 from harness.model.findings import Finding, Lack
+from reports.spot import spot_document
 
 SCHEMA_VERSION = "1.0"
 _DIGITS = 6
@@ -48,6 +49,8 @@ def document(result: Result) -> dict[str, Any]:
         "charges": _charges(result),
         "virtual": asdict(result.virtual) if result.virtual else None,
         "pending": _pending(result),
+        "image_pulls": asdict(result.image_pulls) if result.image_pulls else None,
+        "gpu_drivers": asdict(result.gpu_drivers) if result.gpu_drivers else None,
         "degradation": asdict(result.degradation) if result.degradation else None,
         "bounds": [asdict(bound) for bound in result.bounds],
         "knee": asdict(result.knee) if result.knee else None,
@@ -59,7 +62,10 @@ def document(result: Result) -> dict[str, Any]:
         "goodput": [
             asdict(kind) | {"per_node_hour": kind.per_node_hour, "per_money": kind.per_money} for kind in result.goodput
         ],
+        "spot": spot_document(result),
         "workers": asdict(result.workers) if result.workers else None,
+        "processes": asdict(result.processes) if result.processes else None,
+        "tenants": _tenants(result),
         "recovered": list(result.recovered),
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
@@ -229,6 +235,13 @@ def _charges(result: Result) -> dict[str, Any] | None:
 def _wasted_work(result: Result) -> dict[str, Any] | None:
     lost = result.wasted_work
     return None if lost is None else asdict(lost) | {"amplification": lost.amplification}
+
+
+def _tenants(result: Result) -> dict[str, Any] | None:
+    found = result.tenants
+    if found is None:
+        return None
+    return asdict(found) | {"worst": found.worst.name if found.worst is not None else None}
 
 
 def _pending(result: Result) -> dict[str, Any] | None:

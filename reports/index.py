@@ -18,7 +18,7 @@ from reports.tables import seconds_text
 # Counts of the report's ledger that are not success, in flight or answered from the cache.
 _LOST = ("failed", "canceled", "rejected", "missed", "unaccounted")
 
-_LINE = 100  # characters
+_LINE, _FOLDER = 100, 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,14 @@ class Entry:
     p95_s: float | None = None
     nodes: int | None = None
     exit_code: int | None = None
+    failed_slos: tuple[str, ...] = ()  # objectives that were not met
 
     @property
     def tone(self) -> str:
         """The verdict's colour: plain, good, warn or bad."""
         if self.exit_code is None:
             return "plain"
-        return {int(ExitCode.OK): "good", int(ExitCode.SLO_FAILED): "warn"}.get(self.exit_code, "bad")
+        return {int(ExitCode.OK): "good", int(ExitCode.SLO_FAILED): "bad"}.get(self.exit_code, "warn")
 
     @property
     def status(self) -> str:
@@ -81,6 +82,7 @@ def entry(folder: str, report: bytes, plan: Plan | None) -> Entry:
             "p95_s": document["latencies"]["duration_s"]["quantiles"]["p95"]["value"],
             "nodes": document["throughput"]["peak_nodes"],
             "exit_code": document["exit_code"],
+            "failed_slos": [slo["text"] for slo in document["slos"] if slo["met"] is not True],
         }
         return from_plain(Entry, found)
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -95,10 +97,9 @@ def render(runs: list[Entry]) -> bytes:
 
 
 def line(entry: Entry) -> str:
-    """A run in one line for the terminal, of at most 100 characters unless its folder's name is long."""
-    text = f"{entry.folder:40} {entry.status:10} {entry.headline}"
-    room = max(_LINE, len(entry.folder) + 12)
-    return text if len(text) <= room else f"{text[: room - 1].rstrip()}…"
+    """A run in one line for the terminal: what it failed first, and nothing beyond 100 characters."""
+    what = "; ".join((*(f"not met: {text}" for text in entry.failed_slos), entry.headline))
+    return _cut(f"{_cut(entry.folder, _FOLDER):{_FOLDER}} {entry.status:10} {what}", _LINE)
 
 
 def document(runs: list[Entry]) -> bytes:
@@ -108,18 +109,23 @@ def document(runs: list[Entry]) -> bytes:
     )
 
 
-def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
-    """Throughput and p95 from run to run, a line for each target, schedule and size; invalid runs are left out."""
+def alike(runs: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Valid runs by target, schedule and size, oldest first; only where there are two or more."""
     groups: dict[str, list[Entry]] = {}
     for run in sorted(runs, key=lambda run: (run.started_at, run.folder)):
         if run.per_hour is not None and run.verdict == "VALID":
             groups.setdefault(run.name.partition("-")[2], []).append(run)
-    alike = {name: members for name, members in groups.items() if len(members) > 1}
-    if not alike:
+    return {name: members for name, members in groups.items() if len(members) > 1}
+
+
+def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
+    """Throughput and p95 from run to run, a line for each target, schedule and size; invalid runs are left out."""
+    groups = alike(runs)
+    if not groups:
         return {}
     colors = ("--accent", "--good", "--warn", "--quiet", "--bad")
-    traces, unit = [], unit_of(max((e.p95_s or 0.0 for members in alike.values() for e in members), default=0.0))
-    for k, (name, members) in enumerate(sorted(alike.items())):
+    traces, unit = [], unit_of(max((e.p95_s or 0.0 for members in groups.values() for e in members), default=0.0))
+    for k, (name, members) in enumerate(sorted(groups.items())):
         place = range(1, len(members) + 1)
         values = [run.per_hour or 0.0 for run in members]
         p95 = [nan if run.p95_s is None else run.p95_s / unit.seconds for run in members]
@@ -127,7 +133,7 @@ def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
             drawn(name, place, values, colors[k % len(colors)], mode="lines+markers"),
             drawn(name, place, p95, colors[k % len(colors)], yaxis="y2", mode="lines+markers"),
         ]
-    most = max(len(members) for members in alike.values())
+    most = max(len(members) for members in groups.values())
     few = {"dtick": 1} if most < FEW else {}
     layout = {
         "xaxis": axis("valid runs, oldest first", anchor="y2", range=[0.5, most + 0.5], **few),
@@ -136,6 +142,10 @@ def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
     }
     caption = "Runs of the same target, schedule and size, by start."
     return {"trends": figure("trends", "Trends", caption, traces, layout, height=440)}
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _text(count: int | None) -> str:

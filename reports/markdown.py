@@ -3,12 +3,16 @@
 import shlex
 
 from harness.analysis.result import Result
+from harness.model.errors import ExitCode
 from harness.model.findings import Finding, Lack
 from harness.model.inert import one_line, visible
 from harness.model.schedules import in_words
 from reports.not_judged import lacked_text
+from reports.processes import process_remarks, processes_line
+from reports.spot import spot_lines
 from reports.summary import baseline_word, ledger_line, measured_text, slo_word
 from reports.tables import hosts_text, seconds_text
+from reports.tenants import tenant_table, tenants_line
 
 _SIGNS = {"met": "✅", "met, not proven": "⚠️", "inconclusive": "❔", "FAILED": "❌", "no verdict": "⛔"}
 
@@ -21,6 +25,8 @@ def render(result: Result) -> bytes:
         *_baseline(result),
         *_findings(result),
         *_figures(result),
+        *spot_lines(result),
+        *_tenants(result),
         *_phases(result),
         *_rest(result),
     ]
@@ -29,7 +35,7 @@ def render(result: Result) -> bytes:
 
 def _head(result: Result) -> list[str]:
     reasons = [f"- {cell(reason)}" for reason in result.diagnosis.validity.reasons]
-    sign = "✅" if result.valid else "⛔"
+    sign = "⛔" if not result.valid else "❌" if result.exit_code is ExitCode.SLO_FAILED else "✅"
     verdict = f"{sign} **{result.verdict}**: {result.exit_code.meaning}."
     recovered = [f"- Recovered: {cell(text)}" for text in result.recovered]
     return [f"# {cell(result.headline)}", "", verdict, *reasons, *recovered, ""]
@@ -82,8 +88,19 @@ def _figures(result: Result) -> list[str]:
         f"- Runs: {ledger_line(result)}",
         f"- Throughput: {flow.per_hour:,.0f} runs/h over {seconds_text(flow.makespan_s)}, {hosts_text(result)}",
         f"- Run duration: p50 {seconds_text(p50) or 'unknown'}, p95 {seconds_text(p95) or 'unknown'}",
+        *([f"- Processes: {processes_line(result)}"] if result.processes else []),
+        *(f"  - {cell(remark)}" for remark in process_remarks(result)),
         f"- Load: {cell(in_words(result.plan.schedule))}", "",
     ]  # fmt: skip
+
+
+def _tenants(result: Result) -> list[str]:
+    if result.tenants is None:
+        return []
+    table = tenant_table(result)
+    heads = [f"| {' | '.join(column.name for column in table.columns)} |", f"|---|{'---:|' * (len(table.columns) - 1)}"]
+    rows = [f"| {' | '.join(map(cell, row))} |" for row in table.rows]
+    return ["## Tenants", "", *heads, *rows, "", f"{cell(tenants_line(result))}.", ""]
 
 
 def _phases(result: Result) -> list[str]:

@@ -1,5 +1,6 @@
 """``report.html``: one offline file, the verdict and its evidence first."""
 
+import re
 import shlex
 import time
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from importlib.resources import files
 
 import orjson
 from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from harness.analysis.result import Result
 from harness.model.inert import one_line, visible
@@ -18,9 +19,16 @@ from harness.model.units import format_duration
 from reports.costs import cost_table, kinds_table
 from reports.figures import Figure, figures
 from reports.not_judged import less_table, silent_table
+from reports.processes import reported_table
 from reports.raw import raw_tables
-from reports.summary import baseline_word, measured_text, slo_word
+from reports.spot import spot_tables
+from reports.summary import banner, baseline_word, measured_text, slo_word
 from reports.tables import bound_table, error_table, latency_table, phase_table, seconds_text, worker_table
+from reports.tenants import tenant_table
+from reports.throughput import throughput_table
+
+# An option with its value: a browser would break the line after any of its dashes.
+_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w.-]*(?:[= ](?!-)(?:'[^']*'|[^\s|;']+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +50,24 @@ def render(result: Result) -> bytes:
         result=result,
         plan=plan,
         ledger=result.ledger,
+        banner=banner(result),
         slos=[(slo.slo.text, slo_word(result, slo), measured_text(slo)) for slo in result.slos],
         started=when(result.started_at),
         tiles=tiles(result),
         store_keys=[key for key in drawn if key.startswith("store-")],
+        throughput_table=throughput_table(result),
         phase_table=phase_table(result),
         latency_table=latency_table(result),
         error_table=error_table(result),
         cost_table=cost_table(result),
         kinds_table=kinds_table(result),
+        spot_tables=spot_tables(result),
         silent_table=silent_table(result),
         less_table=less_table(result),
         bound_table=bound_table(result),
         worker_table=worker_table(result),
+        reported_table=reported_table(result),
+        tenant_table=tenant_table(result),
         raw=raw_tables(result),
         schedule=in_words(plan.schedule),
         baseline_word=baseline_word(result.regression).lower() if result.regression else "",
@@ -100,6 +113,8 @@ def tiles(result: Result) -> list[Tile]:
 
 
 def _hosts(result: Result) -> Tile:
+    if result.processes is not None:
+        return Tile("CPU time per run", format_duration(result.processes.cpu_s), "with all processes of the run")
     if result.workers is not None:
         return Tile("Replicas", f"{len(result.workers.workers):,}", "named in responses")
     if result.peak_nodes is None:
@@ -119,12 +134,22 @@ def _template(name: str) -> Template:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=False, keep_trailing_newline=True, finalize=_inert
     )
+    environment.filters["unbroken"] = _unbroken
     return environment.from_string((files("reports") / "templates" / name).read_text(encoding="utf-8"))
 
 
 def _inert(value: object) -> object:
     """Text without control characters, which a browser would hide, and a terminal obey when they are pasted."""
     return visible(value) if type(value) is str else value
+
+
+def _unbroken(text: str) -> Markup:
+    """The text as HTML whose lines break before options, not within them."""
+    shown, parts, end = visible(text), [], 0
+    for found in _OPTION.finditer(shown):
+        parts += [escape(shown[end : found.start()]), Markup('<span class="unbroken">%s</span>') % found[0]]
+        end = found.end()
+    return Markup("").join([*parts, escape(shown[end:])])
 
 
 def _asset(name: str) -> Markup:

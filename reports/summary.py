@@ -1,9 +1,15 @@
 """The verdict for a terminal."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from harness.analysis.result import Regression, Result, SloResult, State
+from harness.model.errors import ExitCode
 from harness.model.units import format_duration
 from reports.not_judged import lines
+from reports.processes import process_remarks, processes_line
 from reports.tables import hosts_text
+from reports.tenants import tenants_line
 
 _MOST_EVIDENCE = 3
 _MOST_REASONS = 4
@@ -13,6 +19,39 @@ def summary(result: Result) -> str:
     """Ten to 22 lines: verdict, SLOs, top finding with its fix, what was not judged, ledger, throughput."""
     parts = (_verdict, _objectives, _baseline, _finding, lines, _figures)
     return "\n".join(line for part in parts for line in part(result))
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """How a test ended, at the top of the report: a word, why, and the tone: good, bad, warn or plain."""
+
+    word: str
+    why: str
+    tone: str
+
+
+def banner(result: Result) -> Banner:
+    """The outcome against the objectives, which only a valid test has."""
+    match result.exit_code:
+        case ExitCode.INTERRUPTED:
+            return Banner("INTERRUPTED", "what was recorded until then is below", "warn")
+        case ExitCode.INVALID:
+            return Banner("INVALID", "the test has no verdict on the platform", "warn")
+        case ExitCode.SLO_FAILED:
+            return Banner("FAILED", "; ".join(_failures(result)), "bad")
+        case _ if not result.slos:
+            return Banner("NO OBJECTIVE", "nothing was demanded of this test", "plain")
+    unproven = sum(slo.state is State.UNPROVEN for slo in result.slos)
+    why = "met, not proven: more runs are needed" if unproven == len(result.slos) else ""
+    return Banner("PASSED", why, "warn" if unproven else "good")
+
+
+def _failures(result: Result) -> Iterator[str]:
+    for slo in result.slos:
+        if not result.passes(slo):
+            yield slo.slo.text if slo.met is False else f"{slo.slo.text} ({slo.state.value})"
+    if result.regression is not None and result.regression.reasons:
+        yield f"significantly slower than the baseline {result.regression.baseline}"
 
 
 def slo_word(result: Result, slo: SloResult) -> str:
@@ -107,4 +146,7 @@ def _figures(result: Result) -> list[str]:
         f"Runs: {ledger_line(result)}",
         f"Throughput: {flow.per_hour:,.0f} runs/h over {format_duration(flow.makespan_s)}, {hosts_text(result)}",
         f"Run duration p95: {'unknown' if p95 is None else format_duration(p95)}",
+        *([f"Processes: {processes_line(result)}"] if result.processes else []),
+        *(f"  - {remark}" for remark in process_remarks(result)),
+        *([f"Tenants: {tenants_line(result)}"] if result.tenants else []),
     ]

@@ -99,7 +99,7 @@ def bound_table(result: Result) -> Table:
 def worker_table(result: Result) -> Table:
     """The replicas of a service, and how evenly they shared the work."""
     found = result.workers
-    if found is None:
+    if found is None or (result.processes is not None and len(found.workers) == 1):
         return Table("Replicas", (), ())
     rows = [
         (each.name, f"{each.executions:,}", seconds_text(each.computing_s), seconds_text(each.busy_s),
@@ -118,6 +118,9 @@ def worker_table(result: Result) -> Table:
 
 def hosts_text(result: Result) -> str:
     """Where the runs ran, in a few words."""
+    if result.processes is not None:
+        count = len(result.workers.workers) if result.workers is not None else 0
+        return "as processes" + (f" on {counted(count, 'machine')}" if count else "")
     if result.workers is not None:
         return f"on {len(result.workers.workers)} replicas"
     machines = None if result.peak_nodes is None else f"on up to {result.peak_nodes} nodes"

@@ -14,7 +14,7 @@ from tests.support import licences
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("pipeswarm", "harness", "generators", "reports", "locustfiles", "examples")
-OWN = {*ROOMS, "pipeswarm_jobs"}
+OWN = {*ROOMS, "pipeswarm_jobs", "sharing"}  # modules of ours, and of examples
 
 
 def imported(path: Path) -> set[str]:
@@ -31,7 +31,7 @@ def imported(path: Path) -> set[str]:
 def declared() -> set[str]:
     """The names of all packages that `pip install pipeswarm` installs, with its extras for users."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    chosen = (lines for extra, lines in project["optional-dependencies"].items() if extra != "dev")
+    chosen = (lines for extra, lines in project["optional-dependencies"].items() if extra not in licences.DEVELOPERS)
     return {_plain(re.split(r"[^\w.-]", line)[0]) for line in chain(project["dependencies"], *chosen)}
 
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from generators import cli as scenarios
-from harness import cli
+from harness import cli, reading
 from harness.collectors.metrics import profiles_file
 from harness.model.errors import ConfigError
 from harness.model.schedules import due_times
@@ -27,6 +27,7 @@ from harness.planning.experiment import next_point
 from harness.planning.experiment_file import read_experiment
 from harness.planning.pipeline_requests import run_requests
 from harness.simulator.profile.file import load_profile
+from harness.simulator.profile.prices import parse_prices
 from harness.targets.kfp.pipeline import read_pipeline
 from tests.support import mutations
 from tests.support.dumps import LISTING, NODE, RANGE
@@ -66,6 +67,7 @@ METRICS = "title: t\nmetrics: [{name: a, any_of: [b, c], kind: histogram, by: [x
 SCENARIOS = b"id,scenario_name,a,b\n1,x,1,2\n2,y,3,4\n"
 ARRIVALS = b"due_s,scenario_id\n0.0,1\n1.5,2\n"
 OBSERVATIONS = b"runs,nodes,duration\n10,2,60\n20,2,100\n40,4,1m\n80,4,3m\n"
+PRICES = b"at,price\n0s,0.1\n90m,0.3\n"
 MEASURED = b"variant,scale,repetition,metric,value\na,1,1,m,1\na,1,2,m,2\nb,1,1,m,3\nb,1,2,m,4\n"
 
 
@@ -140,6 +142,7 @@ READERS = {
     "arrivals": (ARRIVALS, mutations.tables, ".csv", schedule("replay")),
     "experiment": (EXPERIMENT.encode(), mutations.yaml_documents, ".yaml", lambda path: next_point(read_experiment(path).experiment, [])),
     "profile": ((ROOT / "harness/simulator/profile/built_in/demo.yaml").read_bytes(), mutations.yaml_documents, ".yaml", lambda path: load_profile(str(path))),
+    "prices": (PRICES, mutations.tables, ".csv", lambda path: parse_prices(reading.read_text(path), str(path)).mean(0.0, 9e9)),
     "metrics": (METRICS.encode(), mutations.yaml_documents, ".yaml", lambda path: profiles_file.load(str(path))),
     "observations": (OBSERVATIONS, mutations.tables, ".csv", lambda path: verb("capacity", "--runs", "100", "--nodes", "4", "--from", path)),
     "measurements": (MEASURED, mutations.tables, ".csv", lambda path: verb("compare", "--table", path)),
@@ -148,7 +151,7 @@ READERS = {
     "samples": (json.dumps(RANGE).encode(), mutations.json_documents, ".json", imported),
 }  # fmt: skip
 MORE = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], max_examples=600)
-FEW = settings(MORE, max_examples=20, derandomize=True)
+FEW = settings(MORE, max_examples=8, derandomize=True)
 
 
 def check(name, content):
@@ -245,7 +248,7 @@ def check_folder(real, name, data):
 
 
 @pytest.mark.parametrize("name", IN_FOLDER)
-@settings(FEW, max_examples=8)
+@settings(FEW, max_examples=5)
 @given(data=st.data())
 def test_a_changed_run_folder_is_read_or_refused(real, name, data):
     check_folder(real, name, data)

@@ -7,6 +7,8 @@ from typing import Any
 from generators.inference.parameter import Parameter, Parameters
 from harness import reading
 from harness.model.errors import ConfigError
+from harness.prepare.changes import platform_of
+from harness.prepare.pools import placing
 from harness.targets.kfp.pipeline import read_ir
 from harness.targets.scenarios import InputType
 
@@ -23,13 +25,17 @@ def read_pipeline(path: Path) -> Parameters:
     Raises:
         ConfigError: the file is not a compiled pipeline, or needs an artifact, which a CSV can't hold.
     """
-    _, (spec, *_) = read_ir(path)
+    _, (spec, *rest) = read_ir(path)
     with reading.structured(path, "compile the pipeline with kfp 2"):
+        placed_by = placing(platform_of(rest[0] if rest else {}))
         definitions = spec["root"].get("inputDefinitions") or {}
         notes = _artifacts(path, definitions.get("artifacts") or {})
         given = definitions.get("parameters") or {}
-        found = (_parameter(path, str(name), each or {}) for name, each in given.items())
-        return Parameters(str(spec["pipelineInfo"]["name"]), tuple(p for p in found if p is not None), str(path), notes)
+        found = [p for name, each in given.items() if (p := _parameter(path, str(name), each or {})) is not None]
+        kept = [p.name for p in found if p.name in placed_by and not p.required]
+        notes += tuple(f"'{name}', which places pods, is left out: each run takes its default" for name in kept)
+        inputs = tuple(p for p in found if p.name not in kept)
+        return Parameters(str(spec["pipelineInfo"]["name"]), inputs, str(path), notes)
 
 
 def _artifacts(path: Path, artifacts: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from harness.analysis.capacity.scale_advice import ScaleAdvice, scale_advice
 from harness.analysis.capacity.scaling import Interval, Scaling
 from harness.analysis.cost.cost import Cost, Pending, cost, pending
 from harness.analysis.cost.goodput import Goodput, goodput
+from harness.analysis.cost.readiness import GpuDrivers, ImagePulls, gpu_drivers, image_pulls
 from harness.analysis.cost.requested import Requested, requested
 from harness.analysis.cost.virtual import VirtualPods, virtual_pods
 from harness.analysis.latency import Latencies, latencies
@@ -25,11 +26,15 @@ from harness.analysis.series.scaling_curve import ScalingCurve, scaling_curve
 from harness.analysis.series.thinning import Points
 from harness.analysis.services.database import database_work
 from harness.analysis.services.own_requests import OwnRequests, own_requests
+from harness.analysis.services.processes import Processes, processes
 from harness.analysis.services.volumes import volumes
 from harness.analysis.services.workers import Workers, workers
 from harness.analysis.slo import SloResult, State, judge
+from harness.analysis.spot.advice import Advice, StepAdvice, advice
+from harness.analysis.spot.recorded import Losses, losses
 from harness.analysis.stats.quantiles import Summary
 from harness.analysis.stats.trend import Trend, degradation
+from harness.analysis.tenants import Tenants, tenants
 from harness.analysis.throughput import Throughput, throughput
 from harness.analysis.timeline import Floats, Ints, Timeline, floats
 from harness.analysis.timeline.curves import active
@@ -43,8 +48,8 @@ from harness.model.plan import Plan
 from harness.model.run_name import run_name
 
 __all__ = [
-    "Cost", "Floats", "HostWork", "Interval", "Ints", "LostPods", "PhaseSummary", "Placement", "Points", "Regression",
-    "Result", "Scaling", "SloResult", "State", "Summary", "analyse",
+    "Advice", "Cost", "Floats", "HostWork", "Interval", "Ints", "Losses", "LostPods", "PhaseSummary", "Placement",
+    "Points", "Regression", "Result", "Scaling", "SloResult", "State", "StepAdvice", "Summary", "analyse",
 ]  # fmt: skip
 
 
@@ -67,7 +72,11 @@ class Result:
         regression: against the baseline, where there is one.
         scaling, progress, scaling_curve: throughput by number of nodes; none when too few numbers of nodes were seen.
         virtual: what ran on virtual nodes; none when nothing did.
+        losses, spot_advice: what evictions did, and what to do about it; none without spot nodes and losses.
         pending, pending_pods: how long pods waited for a node.
+        image_pulls, gpu_drivers: what pods and new nodes needed before they could work; none without any.
+        processes: what runs used that are processes; none where they are not.
+        tenants: by tenant, where the scenarios or the schedule name them.
         free_space, requested, submissions, host_work, placement, run_bars: what figures show.
         raw_rows, tasks, own_requests: what the tables of raw data show.
     """
@@ -99,10 +108,16 @@ class Result:
     cost: Cost | None
     virtual: VirtualPods | None
     goodput: tuple[Goodput, ...]
+    losses: Losses | None
+    spot_advice: Advice | None
     wasted_work: WastedWork | None
     pending: Pending | None
     pending_pods: PendingPods | None
+    image_pulls: ImagePulls | None
+    gpu_drivers: GpuDrivers | None
     workers: Workers | None
+    processes: Processes | None
+    tenants: Tenants | None
     free_space: tuple[FreeSpace, ...]
     requested: tuple[Requested, ...]
     submissions: Submissions | None
@@ -212,10 +227,16 @@ def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None 
         cost=cost(timeline),
         virtual=virtual_pods(timeline),
         goodput=goodput(timeline),
+        losses=losses(timeline),
+        spot_advice=advice(timeline),
         wasted_work=wasted_work(timeline),
         pending=pending(timeline),
         pending_pods=pending_pods(timeline),
+        image_pulls=image_pulls(timeline),
+        gpu_drivers=gpu_drivers(timeline),
         workers=replicas,
+        processes=processes(timeline),
+        tenants=tenants(timeline),
         free_space=free_space(volumes(timeline)),
         requested=requested(timeline),
         submissions=submissions(timeline),

@@ -1,13 +1,15 @@
 """Did the test apply the load it promised? If not, there is no verdict on the platform."""
 
 import numpy as np
+import orjson
 
 from harness.analysis.ledger import in_words, ledger, missing
+from harness.analysis.refused_credentials import refused_credentials
 from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
 from harness.analysis.timeline.clocks import step
 from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.model.findings import Validity
-from harness.model.phases import SKIPPED
+from harness.model.phases import GENERATOR_RATE, SKIPPED
 from harness.model.records import Outcome
 from harness.model.units import counted, format_duration
 
@@ -15,9 +17,8 @@ LAG_P50_S = 0.005
 LAG_P99_S = 0.050
 LAG_MAX_S = 0.250
 CENSORED_RATIO = 0.01
-# Arrivals due at the same instant can't be sent at the same instant: a worker has to send this many per second, so the
-# k-th arrival of a burst is late only after k / SENDING_RATE.
-SENDING_RATE = 2000.0
+REFUSED_RATIO = 0.005
+_UNMEASURED_RATE = 2000.0  # of a bare loop, in folders that don't tell
 
 
 def validity(timeline: Timeline) -> Validity:
@@ -39,7 +40,7 @@ def validity(timeline: Timeline) -> Validity:
         reasons.append(f"{counts.missed:,} of {counts.intended:,} arrivals were never sent{_why_missed(timeline)}")
     for name, value, bound in (("p50", p50, LAG_P50_S), ("p99", p99, LAG_P99_S), ("maximum", most, LAG_MAX_S)):
         if value > bound:
-            reasons.append(f"arrivals left late: lag {name} {format_duration(value)}, limit {format_duration(bound)}")
+            reasons.append(f"arrivals left late: {name} {format_duration(value)}, limit {format_duration(bound)}")
     if len(lost):
         reasons.append(f"{len(lost)} load generator worker(s) lost: {', '.join(sorted(set(lost['message'])))}")
     if cached:
@@ -49,17 +50,19 @@ def validity(timeline: Timeline) -> Validity:
             f"{counts.in_flight:,} accepted runs ({censored:.1%}) had not finished when the observation ended, "
             f"limit {CENSORED_RATIO:.0%}"
         )
+    reasons += _refused(timeline)
     reasons += _clock_steps(timeline)
     if timeline.interrupted:
         reasons.append("the test was interrupted")
-    figures = {"lag_p50_s": p50, "lag_p99_s": p99, "lag_max_s": most, "censored_ratio": censored}
+    figures = {"late_p50_s": p50, "late_p99_s": p99, "late_max_s": most, "censored_ratio": censored}
     return Validity(tuple(reasons), figures, "".join(ambiguous[:1]))
 
 
 def lateness(timeline: Timeline) -> Floats:
     """Seconds each arrival left late, by row of `runs`; NaN where nothing was sent.
 
-    That is the lag, less the time that arrivals due at the same instant need to be sent one after the other.
+    That is the lag, less the time that arrivals due at the same instant need to be sent one after the other: a worker's
+    k-th is late only after k / rate, the rate of a bare loop in that worker just before the test.
     """
     runs = timeline.runs
     due, worker = floats(runs, "due_s"), floats(runs, "worker")
@@ -69,7 +72,34 @@ def lateness(timeline: Timeline) -> Floats:
     starts = np.maximum.accumulate(np.where(new, np.arange(order.size), 0))
     rank = np.empty(order.size)
     rank[order] = np.arange(order.size) - starts
-    return np.asarray(np.maximum(floats(runs, "sent_s") - due - rank / SENDING_RATE, 0.0), dtype=np.float64)
+    return np.asarray(np.maximum(floats(runs, "sent_s") - due - rank / _rates(timeline, worker), 0.0), dtype=np.float64)
+
+
+def _rates(timeline: Timeline, worker: Floats) -> Floats:
+    """Submissions per second that a bare loop sent, by row of `runs`."""
+    samples = timeline.metric(GENERATOR_RATE)
+    known = {
+        str(orjson.loads(labels).get("worker")): rate
+        for labels, rate in zip(samples["labels"], floats(samples, "value").tolist(), strict=True)
+        if rate > 0
+    }
+    workers, place = np.unique(worker, return_inverse=True)
+    rates = [known.get(f"{each:.0f}", _UNMEASURED_RATE) for each in workers.tolist()]
+    return np.array(rates, dtype=np.float64)[place]
+
+
+def _refused(timeline: Timeline) -> list[str]:
+    """A load whose credentials expired is not the promised one, whatever the platform would have done."""
+    refused = refused_credentials(timeline)
+    if refused is None or refused.share <= REFUSED_RATIO:
+        return []
+    return [
+        (
+            f"{refused.count:,} submissions ({refused.share:.1%}) were refused for the load generator's own "
+            f"credentials, the first {format_duration(max(refused.from_s, 0.0))} into the test, "
+            f"limit {REFUSED_RATIO:.1%}"
+        )
+    ]
 
 
 def _clock_steps(timeline: Timeline) -> list[str]:

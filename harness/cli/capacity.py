@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from harness.cli import printing
+from harness.cli import printing, sweeping
 from harness.model.arguments import amount, count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import parse_duration
@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulator", metavar="PROFILE", help="answer by this simulated platform, calibrated on the given run folder"
     )
+    sweeping.configure(parser)
     parser.add_argument(
         "--price", type=amount, metavar="P", help="price of one node per hour (default: the recorded price)"
     )
@@ -55,12 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
     question = _question(arguments)
     write = writer(arguments.plot) if arguments.plot else None
     evictions = Evictions(arguments.spot, arguments.step_time, arguments.replacement_time) if arguments.spot else None
-    answered = answer_from(
-        arguments.sources, question, grid=arguments.grid, jobs_per_node=arguments.jobs_per_node,
-        simulator=arguments.simulator or "", price=arguments.price, evictions=evictions, propose=arguments.next,
-    )  # fmt: skip
-    if write is not None:
-        write(answered)
+    with sweeping.workers(arguments) as workers:
+        answered = answer_from(
+            arguments.sources, question, grid=arguments.grid, jobs_per_node=arguments.jobs_per_node,
+            simulator=arguments.simulator or "", price=arguments.price, evictions=evictions, propose=arguments.next,
+            workers=workers,
+        )  # fmt: skip
+        if write is not None:
+            write(answered)
     printing.show(arguments, lambda: as_text(answered), lambda: as_json(answered))
     return ExitCode.OK
 

@@ -1,6 +1,7 @@
 """``pipeswarm cleanup RUN``: terminate, archive or delete the runs that a test created."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cli import printing
@@ -12,7 +13,7 @@ from harness.targets.target import CleansUp, Cleanup
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    from harness.plan.options import INSECURE
+    from harness.plan.options import CREDENTIALS, INSECURE
 
     ways = [str(how) for how in Cleanup if how is not Cleanup.NONE]
     parser.add_argument("run", type=Path, help="a run folder")
@@ -20,7 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="", help="kind of platform, if it is a module of your own")
     parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): unfinished runs only")
     parser.add_argument("--rate", type=rate_above_0, default="20/s", help="limit on requests (default: 20/s)")
-    parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
+    for option in CREDENTIALS:
+        option.add_to(parser)
     INSECURE.add_to(parser)
     printing.configure(parser)
 
@@ -29,12 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Clean up the runs in the ledger, on the platform that the manifest names; nothing else is touched."""
     import orjson
 
-    from harness.drive.http_client import HttpClient
+    from harness.drive.clients import client_of
     from harness.model.phases import TERMINAL_STATES
     from harness.model.records import Event, Submission
-    from harness.plan.environment import bearer_token, platform_host
+    from harness.plan.environment import credentials, platform_host, verifies_tls
     from harness.store.folder import RunFolder
-    from harness.targets.bearer import token_for_folder
+    from harness.targets.credentials import for_folder
     from harness.targets.target import find_recorded
 
     folder = RunFolder.open(arguments.run)
@@ -48,8 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
     given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
-    token = token_for_folder(plan.host, given_for, bearer_token(arguments.token_file))
-    client = HttpClient(plan.host, token, plan.limits, verify_tls=not arguments.insecure)
+    given = for_folder(plan.host, given_for, credentials(arguments, platform))
+    # The folder may come from anybody: it does not say whether certificates are checked.
+    client = client_of(replace(plan, verify_tls=verifies_tls(arguments, platform, plan.host)), given)
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), client, rate=arguments.rate)
     finally:

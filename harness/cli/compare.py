@@ -59,6 +59,15 @@ def _json(found: "Compared") -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
+def _chance(found: "Compared") -> list[str]:
+    """What a single test of each could not have told, by the metric that is judged by."""
+    shares = [c.chance for c in found.comparisons if c.metric == found.primary and c.chance is not None]
+    if not shares:
+        return []
+    chance = f"by chance alone, two single tests differ by up to {max(shares):.0%} in {found.primary} (95%)"
+    return [f"One test of each would not do: {chance}."]
+
+
 def _text(found: "Compared") -> str:
     from reports.experiment import SINGLE_TESTS
 
@@ -73,7 +82,7 @@ def _text(found: "Compared") -> str:
     repeated = [c.sentence for c in found.comparisons if min(c.counts) > 1]
     best = found.recommendation
     judged = f"Judged by: {found.primary}, named in advance. The p values of the others are corrected among themselves."
-    notes = [*([judged] if repeated else []), *found.gains, *((best.sentence,) if best else ())]
+    notes = [*([judged] if repeated else []), *_chance(found), *found.gains, *((best.sentence,) if best else ())]
     if len(repeated) < len(found.comparisons) and (best is None or best.repeated):
         notes.append(SINGLE_TESTS)
     if found.gains:

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
-from harness.model.errors import ExitCode
+from harness.model.errors import ExitCode, PipeswarmError
 
 if TYPE_CHECKING:
     from harness.collectors.checkup import Check
+    from harness.collectors.collector import ObserverSettings
+    from harness.model.plan import Plan
+    from harness.targets.target import Platform
 
 _FEW_FILES, _LITTLE_BYTES = 1024, 2**30
 
@@ -51,22 +54,43 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
     """All checks in order, and the ClusterRole of the missing rights."""
     from harness.cli.observe import plan_of
     from harness.collectors import checkup
+    from harness.collectors.checkup import State
     from harness.collectors.collector import ObserverSettings
-    from harness.plan.environment import bearer_token, platform_host, variables
-    from harness.targets.target import find
+    from harness.plan.environment import credentials, platform_host, variables
+    from harness.targets.target import find, own_host
 
     target = find(arguments.target)
     host = arguments.host or platform_host(target.HOST_VARIABLE)
     plan = plan_of(arguments, host, time.time_ns())
-    settings = ObserverSettings.of(plan, bearer_token(arguments.token_file), variables())
-    found = [*_machine(Path(arguments.runs_dir)), checkup.token(settings.token, time.time())]
+    settings = ObserverSettings.of(plan, credentials(arguments, target), variables())
+    found = [*_machine(Path(arguments.runs_dir))]
     if host:
-        found += checkup.platform(target.from_plan(plan), settings)
+        plan, of_platform = _reached(target, plan, settings)
+        found += of_platform
+    elif own_host(target, {name: str(value) for name, value in plan.target_options.items()}):
+        found += [checkup.token("", 0.0), checkup.Check("platform", State.OK, "runs are processes of the load test")]
     else:
-        missing = f"no address: give --host, or set {target.HOST_VARIABLE}"
-        found.append(checkup.Check("platform", checkup.State.LIMITED, missing, "load tests use the simulated platform"))
-    of_cluster, role = checkup.cluster(settings)
+        variable = f", or set {target.HOST_VARIABLE}" if target.HOST_VARIABLE else ""
+        missing = f"no address: give --host{variable}"
+        cost = "load tests use the simulated platform"
+        found += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
+    of_cluster, role = checkup.cluster(settings, checkup.rights_to_load(plan))
     return [*found, *of_cluster, checkup.prometheus(settings)], role
+
+
+def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> "tuple[Plan, list[Check]]":
+    """The plan with the platform's address, what the token is worth there, and whether the platform answers."""
+    from harness.collectors.checkup import Check, State, platform, token
+    from harness.plan.kubeconfig import resolved, route_of
+
+    try:
+        plan = resolved(plan)
+        route = route_of(plan, settings.credentials)
+        proof = route.credentials.fields(route.address)
+    except PipeswarmError as error:
+        return plan, [Check("platform", State.BROKEN, error.message, error.hint)]
+    bearer = proof.get("Authorization", "").removeprefix("Bearer ")
+    return plan, [token(bearer, time.time()), *platform(target.from_plan(plan), plan, settings)]
 
 
 def _machine(runs_dir: Path) -> "Iterable[Check]":

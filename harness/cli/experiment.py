@@ -2,11 +2,12 @@
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
-from harness.cli import printing
+from harness.cli import printing, sweeping
 from harness.model.errors import ExitCode
-from harness.model.experiment import Result
+from harness.model.experiment import Question, Result
 from harness.model.inert import for_output
 from harness.model.units import format_duration
 from harness.planning.experiment_file import read_experiment
@@ -18,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder", type=Path, help="folder for the results (default: runs/experiment-NAME); continues if it has some"
     )
+    sweeping.configure(parser)
     printing.configure(parser)
 
 
@@ -25,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Test point after point until the question is answered; then report."""
     from harness.collectors.kubernetes.node_pools import NodePools
     from harness.planning.comparison import compare_results
-    from harness.planning.experiment import answers
+    from harness.planning.experiment import answers, expected_tests
     from harness.planning.experiment_folder import MAKESPAN, RESULTS, carry_out, write_observations
     from harness.planning.experiment_tests import tester
     from reports.experiment import CompletedExperiment, as_json, as_markdown
@@ -34,13 +36,23 @@ def run(arguments: argparse.Namespace) -> int:
     plan = read_experiment(arguments.plan)
     folder = arguments.folder or Path("runs") / f"experiment-{plan.name}"
 
+    expected, begun_s = expected_tests(plan.experiment), time.monotonic()
+    about = "" if plan.experiment.question is Question.GRID else "about "
+    tested: list[Result] = []  # by this call; an experiment that continues has others
+
     def progress(result: Result, done: int) -> None:
+        tested.append(result)
         variant = "" if result.point.variant == "default" else f"{result.point.variant}, "
         took = format_duration(result.values[MAKESPAN]) if MAKESPAN in result.values else ""
         met = "" if not plan.slos else ", objectives met" if result.met else ", objectives missed"
-        print(for_output(f"{done}: {variant}{result.point.size}: {took}{met}"), file=sys.stderr, flush=True)
+        each_s = (time.monotonic() - begun_s) / len(tested)
+        left = f", about {format_duration(round(each_s * (expected - done)))} left" if done < expected else ""
+        place = f"{done} of {about}{expected}" if done <= expected else str(done)
+        line = f"{place}: {variant}{result.point.size}: {took}{met}{left}"
+        print(for_output(line), file=sys.stderr, flush=True)
 
-    results = carry_out(plan, folder, tester(plan, folder, NodePools), progress)
+    with sweeping.workers(arguments) as workers:
+        results = carry_out(plan, folder, tester(plan, folder, NodePools, workers), progress)
     completed = CompletedExperiment(
         plan.name, plan.experiment, plan.slos, tuple(results), MAKESPAN,
         answers(plan.experiment, results), compare_results(plan.experiment, results),

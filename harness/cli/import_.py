@@ -48,18 +48,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Record the files and write the report; files without a run leave no folder behind."""
     from harness.cli import observe, report
     from harness.collectors.collector import Observation, ObserverSettings
-    from harness.collectors.importing import count_runs, import_files, read_files
+    from harness.collectors.importing import count_runs, import_files, read_files, statuses_in
     from harness.collectors.journal import Journal
+    from harness.collectors.runs.run_watch import OFFLOADED
+    from harness.model.argo_nodes import is_offloaded
     from harness.targets.target import find
 
     plan = observe.plan_of(arguments, "", 0)
     dumps = read_files(arguments.files)
-    if not count_runs(dumps):
+    target = find(plan.target).from_plan(plan)
+    if not count_runs(dumps, target):
         raise ConfigError(
             f"no run is listed in {', '.join(map(str, arguments.files))}",
-            "add the platform's list of runs, as from GET /apis/v2beta1/runs?page_size=200",
+            "add the platform's list of runs, as from GET /apis/v2beta1/runs?page_size=200; "
+            "for workflows of Argo's own give --target argo",
         )
-    target = find(plan.target).from_plan(plan)
     folder = observe.new_folder(arguments, plan, "imported", len(dumps))
     try:
         with folder.recorder() as recorder:
@@ -73,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     except BaseException:
         shutil.rmtree(os.fspath(folder))
         raise
+    if lost := sum(map(is_offloaded, statuses_in(dumps))):
+        print(f"warning: {lost:,} workflows without their nodes. {OFFLOADED}", file=sys.stderr)
     found = ", ".join(f"{count:,} × {kind}" for kind, count in sorted(counts.items()))
     print(f"imported {found} into {folder.path}", file=sys.stderr)
     return report.write(folder, arguments)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.model.arguments import count
 
 if TYPE_CHECKING:
     from reports.index import Entry
@@ -14,6 +15,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument("runs", type=Path, nargs="?", default=Path("runs"), help="the folder of run folders (runs)")
     parser.add_argument("--open", action="store_true", help="show index.html in the browser")
+    parser.add_argument(
+        "--changes", action="store_true",
+        help="list which metric changed with which run; exit code 3 if one became worse within the last --recent runs",
+    )  # fmt: skip
+    parser.add_argument("--recent", type=count, default=7, metavar="RUNS", help="runs to judge by --changes (7)")
     printing.configure(parser)
 
 
@@ -23,6 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     from reports import index
 
     page = write_index(arguments.runs)
+    if arguments.changes:
+        return _changes(arguments)
     listed = entries(arguments.runs)
     printing.show(
         arguments,
@@ -34,6 +42,23 @@ def run(arguments: argparse.Namespace) -> int:
 
         webbrowser.open(page.resolve().as_uri())
     return ExitCode.OK
+
+
+def _changes(arguments: argparse.Namespace) -> int:
+    import json
+    from dataclasses import asdict
+
+    from harness.cli.changes import changes
+    from harness.model.errors import ExitCode
+
+    found = changes(entries(arguments.runs))
+    printing.show(
+        arguments,
+        lambda: "\n".join(line for each in found for line in printing.wrapped(each.sentence)) or "no change found",
+        lambda: json.dumps({"changes": [asdict(each) for each in found]}, indent=2, ensure_ascii=False),
+    )
+    recent = any(each.worse and each.age <= arguments.recent for each in found)
+    return ExitCode.SLO_FAILED if recent else ExitCode.OK
 
 
 def write_index(runs_dir: Path) -> Path:

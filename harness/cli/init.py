@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+_HOST = '# host = "https://…"  # or {}; without it the built-in simulated platform is loaded'
 _NAMES = {LOCUSTFILE, CONFIG, SPEC, SCENARIOS}
 
 
@@ -90,12 +91,12 @@ def _locustfile(target: str) -> str:
 
 
 def _config(target: str, platform: "Platform", *, has_scenarios: bool) -> str:
-    files = [option for option in platform.OPTIONS if option.file]
+    shown = [option for option in platform.OPTIONS if option.file or not platform.HOST_VARIABLE]
     lines = [
         f"# Options of the load test; the command line wins. `pipeswarm options {target}` lists them all.",
         "[tool.locust]",
-        f'# host = "https://…"  # or {platform.HOST_VARIABLE}; without it the built-in simulated platform is loaded',
-        *(f'# {option.name} = "…"  # {option.help}' for option in files),
+        *([_HOST.format(platform.HOST_VARIABLE)] if platform.HOST_VARIABLE else []),
+        *(f'# {option.name} = "…"  # {option.help}' for option in shown),
         *([f'scenarios = "{SCENARIOS}"'] if has_scenarios else []),
         'schedule = "burst"',
         "runs = 30",

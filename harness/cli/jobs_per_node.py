@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
+    from harness.plan.options import CREDENTIALS
+
     parser.epilog = (
         "The pool must be empty, with at most one node, and its autoscaler must be allowed to add a second one. "
-        "A node selector must bind the steps to this pool."
+        "A node selector must bind the steps to this pool; drivers may run elsewhere, as they do where it has a taint."
     )
     parser.add_argument("--host", help="address of Kubeflow Pipelines (default: KF_PIPELINES_ENDPOINT)")
     parser.add_argument("--pipeline", type=Path, help="compiled IR of the pipeline (default: the built-in example)")
@@ -35,7 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trial", type=duration_above_0, default="1h", metavar="T", help="time limit of one trial (default: 1h)"
     )
-    parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
+    for option in CREDENTIALS:
+        option.add_to(parser)
     parser.add_argument(
         "--settle", type=duration, default="30m", metavar="T", help="longest wait for an empty pool (default: 30m)"
     )
@@ -46,23 +49,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Estimate how many runs fit on a node, try it out on the pool, and print the result."""
     from harness.collectors.http import Http, Timeouts
     from harness.collectors.kubernetes.node_pools import NodePools
-    from harness.plan.environment import bearer_token, platform_host
+    from harness.plan.environment import credentials, platform_host
     from harness.planning.jobs_per_node import estimate, find_jobs_per_node, search
     from harness.planning.node_pool_trial import NodePoolTrials, TrialSettings
     from harness.planning.pipeline_requests import run_requests
+    from harness.targets import kfp
 
     host = arguments.host or platform_host("KF_PIPELINES_ENDPOINT")
     if not host:
         raise ConfigError("no platform is given", "give --host, or set KF_PIPELINES_ENDPOINT")
-    token = bearer_token(arguments.token_file)
+    given = credentials(arguments, kfp)
     cluster = NodePools(arguments.kube_context, arguments.namespace)
-    exchange = Http("kfp", host, token, Timeouts(10.0, 60.0))
+    exchange = Http("kfp", host, given, Timeouts(10.0, 60.0))
     settings = TrialSettings(arguments.pool, arguments.pipeline, arguments.trial, arguments.settle)
     trials = NodePoolTrials(
         settings, cluster, exchange, lambda text: print(for_output(text), file=sys.stderr, flush=True)
     )
     trials.settle()
-    node, one = trials.node_capacity(), run_requests(trials.package)
+    node, one = trials.node_capacity(), run_requests(trials.package, with_drivers=not trials.drives_elsewhere)
     estimated = estimate(node, one) if node else None
     most = arguments.most or 4 * max(estimated or 4, 4)
     found = find_jobs_per_node(search(most, estimated, arguments.repetitions), estimated, trials.trial)

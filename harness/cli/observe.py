@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
 from harness.cli.parent import stop_with_parent
@@ -16,7 +16,10 @@ from harness.model.arguments import duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harness.collectors.observer import ObserverSettings
+    from harness.model.options import Option
     from harness.model.plan import Plan
     from harness.store.folder import RunFolder
     from harness.targets.target import Target
@@ -66,9 +69,11 @@ def configure_folder(parser: "argparse._ArgumentGroup | argparse.ArgumentParser"
 def run(arguments: argparse.Namespace) -> int:
     """Observe until SIGTERM or SIGINT, or until the time is over; without a load, write the report then."""
     from harness.collectors.observer import ObserverSettings, observe
-    from harness.plan.environment import bearer_token, platform_host, variables
+    from harness.plan.environment import credentials, platform_host, variables, verifies_tls
+    from harness.plan.options import OBSERVER, observer_plan
+    from harness.plan.reach import confirm
     from harness.store.folder import RunFolder
-    from harness.targets.bearer import token_for_folder
+    from harness.targets.credentials import for_folder
     from harness.targets.target import find_recorded
 
     stop = threading.Event()
@@ -81,13 +86,13 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_own_options(arguments)
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()
+    confirm(plan.observer, observer_plan(_values(arguments, OBSERVER)))
     platform = find_recorded(plan.target, arguments.target)
     given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
-    token = token_for_folder(plan.host, given_for, bearer_token(arguments.token_file))
+    given = for_folder(plan.host, given_for, credentials(arguments, platform))
     # The folder may come from anybody: it does not say whether certificates are checked.
-    settings = ObserverSettings.of(
-        replace(plan, verify_tls=not arguments.insecure), token, variables(), arguments.redact_from
-    )
+    checked = replace(plan, verify_tls=verifies_tls(arguments, platform, plan.host))
+    settings = ObserverSettings.of(checked, given, variables(), arguments.redact_from)
     observe(folder, platform.from_plan(plan), settings, stop)
     return ExitCode.OK
 
@@ -98,10 +103,12 @@ def _refuse_own_options(arguments: argparse.Namespace) -> None:
     Raises:
         ConfigError: naming the first option that does not go with ``--run``.
     """
-    from harness.plan.options import INSECURE, OBSERVER, TOKEN_FILE
+    from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER
+    from harness.plan.reach import REACHING
 
+    allowed = {INSECURE.name, *(option.name for option in CREDENTIALS), *REACHING}
     for option in OBSERVER:
-        if option not in {INSECURE, TOKEN_FILE} and getattr(arguments, option.dest) != option.default:
+        if option.name not in allowed and getattr(arguments, option.dest) != option.default:
             raise ConfigError(
                 f"--{option.name} does not go with --run", "the run's manifest.json has it: see 'observer'"
             )
@@ -112,19 +119,21 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     from harness.cli import report
     from harness.collectors.observer import ObserverSettings, observe
     from harness.model.units import format_duration
-    from harness.plan.environment import bearer_token, platform_host, variables
+    from harness.plan.environment import credentials, platform_host, variables
+    from harness.plan.kubeconfig import resolved
     from harness.targets.target import find
 
     length_s = arguments.length_s
     platform = find(arguments.target)
     host = arguments.host or platform_host(platform.HOST_VARIABLE)
     if not host:
-        raise ConfigError("there is no platform to observe", f"give --host, or set {platform.HOST_VARIABLE}")
-    plan = plan_of(arguments, host, time.time_ns())
+        variable = platform.HOST_VARIABLE
+        hint = f"give --host, or set {variable}" if variable else "its runs are processes that only a load test starts"
+        raise ConfigError("there is no platform to observe", hint)
+    plan = resolved(plan_of(arguments, host, time.time_ns()))
     target = platform.from_plan(plan)
-    token = bearer_token(arguments.token_file)
-    settings = ObserverSettings.of(plan, token, variables(), arguments.redact_from)
-    _try_listing(target, settings)
+    settings = ObserverSettings.of(plan, credentials(arguments, platform), variables(), arguments.redact_from)
+    _try_listing(target, plan, settings)
     folder = new_folder(arguments, plan, "observed", round(length_s))
     print(f"observing for {format_duration(length_s)} into {folder.path}; Ctrl-C ends it early", file=sys.stderr)
     timer = threading.Timer(length_s, stop.set)
@@ -147,20 +156,28 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
         ConfigError: an option or objective can't be parsed.
     """
     from harness.model.options import parse_pair
+    from harness.plan.environment import default_namespace, verifies_tls
     from harness.plan.options import OBSERVER, named, observer_plan
     from harness.plan.plans import plan_observation
+    from harness.targets.target import find
 
-    known = (*OBSERVER, *named(*_OF_FOLDERS))
-    given = {option.name: option.read(getattr(arguments, option.dest, None)) for option in known}
+    given, platform = _values(arguments, (*OBSERVER, *named(*_OF_FOLDERS))), find(arguments.target)
+    host = host.rstrip("/")
     try:
         options = {"namespace": arguments.namespace, **dict(map(parse_pair, arguments.option))}
     except ConfigError as error:
         raise ConfigError(f"--option: {error.message}", error.hint) from error
+    if host:  # a dump has namespaces of its own
+        options["namespace"] = options["namespace"] or default_namespace(platform)
     return plan_observation(
-        arguments.target, host.rstrip("/"), options, started_at, slos=[slo.text for slo in given["slo"]],
-        fail_undecided=given["undecided"] == "fail", verify_tls=not given["insecure"], redact=given["redact"],
-        observer=observer_plan(given),
+        arguments.target, host, options, started_at, slos=[slo.text for slo in given["slo"]],
+        fail_undecided=given["undecided"] == "fail", verify_tls=verifies_tls(arguments, platform, host),
+        redact=given["redact"], observer=observer_plan(given),
     )  # fmt: skip
+
+
+def _values(arguments: argparse.Namespace, options: "Iterable[Option]") -> dict[str, Any]:
+    return {option.name: option.read(getattr(arguments, option.dest, None)) for option in options}
 
 
 def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int) -> "RunFolder":
@@ -174,20 +191,21 @@ def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int
     return folder
 
 
-def _try_listing(target: "Target", settings: "ObserverSettings") -> None:
+def _try_listing(target: "Target", plan: "Plan", settings: "ObserverSettings") -> None:
     """List runs once, before a folder is made, so that a wrong address or token shows at once.
 
     Raises:
         ConfigError: the platform lists no runs.
         TargetUnreachableError: it does not answer as this platform.
     """
-    from harness.collectors.http import Http, Timeouts
-    from harness.targets.target import ListsRuns
+    from harness.collectors.collector import to_platform
+    from harness.targets.target import ListsRuns, WatchesRuns
 
+    if isinstance(target, WatchesRuns):
+        return  # a watch can't be tried: the observation says whether it works
     if not isinstance(target, ListsRuns):
         raise ConfigError(
             "this platform lists no runs: only the load that starts a run sees it",
             "run a load test (locust): it is observed as well",
         )
-    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
-    target.list_runs(Http("try", settings.host, settings.token, timeouts, verify_tls=settings.verify_tls))
+    target.list_runs(to_platform("try", plan, settings))

@@ -50,7 +50,7 @@ def _sections(targets: Iterable[str]) -> Sections:
     ours = {"Schedule": (SCHEDULE, *schedule_options()), "Load": LOAD, "Observer": OBSERVER, "Web UI": WEB}
     return {
         **{heading: with_defaults(options, defaults) for heading, options in ours.items()},
-        **{f"Target {name}": tuple(platform.OPTIONS) for name, platform in platforms.items()},
+        **{f"Target {name}": tuple(platform.OPTIONS) for name, platform in platforms.items() if platform.OPTIONS},
     }
 
 

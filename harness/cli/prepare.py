@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
 from harness.model.errors import ConfigError, ExitCode
-from harness.prepare.settings import PULL_POLICIES, SPOT
+from harness.prepare import options
 
 if TYPE_CHECKING:
     from harness.prepare.check import Finding
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _KFP = "from kfp.cli.__main__ import main; main()"  # the command kfp, which need not be on the path
 _NEWEST_SCHEMA = (2, 1)  # of the PipelineSpec: that of all kfp 2 compilers so far
-_QUANTITIES = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,48 +31,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="list what would spoil a load test; exit code 3 if anything"
     )
-    _configure_tasks(parser.add_argument_group("tasks"))
-    _configure_placement(parser.add_argument_group("nodes"))
-    _configure_containers(parser.add_argument_group("pods"))
+    parser.add_argument("--run", type=Path, metavar="RUN", help="with --check: a run folder, for what steps cost in it")
+    parser.add_argument("--caching", choices=("off", "keep"), default="off", help="of every task (default: off)")
+    parser.add_argument("--resources", type=Path, metavar="FILE",
+                        help="advice of pipeswarm resources RUN --json; wins for the steps in it")  # fmt: skip
+    options.configure(parser)
+    where = parser.add_argument_group("cluster", "refuse a request above every node that the step may run on")
+    where.add_argument("--profile", metavar="NAME", help="nodes of a simulated platform: built-in, or a YAML file")
+    where.add_argument("--kube-context", metavar="NAME", help="nodes of a cluster: a context of the kubeconfig")
     printing.configure(parser)
-
-
-def _configure_tasks(group: Any) -> None:
-    group.add_argument("--task", action="append", default=[], metavar="PATTERN",
-                       help="change these steps only, as in 'train*' (repeatable; default: all)")  # fmt: skip
-    group.add_argument("--caching", choices=("off", "keep"), default="off", help="of every task (default: off)")
-    group.add_argument("--retries", type=int, metavar="N", help="retries of a failed step; 0 for none")
-    group.add_argument("--backoff", default="0s", metavar="TIME", help="wait before the first retry (default: 0s)")
-    group.add_argument("--backoff-factor", type=float, default=2.0, metavar="X",
-                       help="each wait is this many times the last one (default: 2)")  # fmt: skip
-    group.add_argument("--backoff-max", default="1h", metavar="TIME", help="time for all retries (default: 1h)")
-
-
-def _configure_placement(group: Any) -> None:
-    group.add_argument("--node-selector", action="append", default=[], metavar="KEY=VALUE",
-                       help="label of the nodes (repeatable)")  # fmt: skip
-    group.add_argument("--toleration", action="append", default=[], metavar="KEY=VALUE:EFFECT",
-                       help="taint that the pods tolerate (repeatable)")  # fmt: skip
-    group.add_argument("--affinity", action="append", default=[], metavar="EXPRESSION",
-                       help="label required of nodes: key=a,b key!=a key !key key>5; preferred with @WEIGHT at the"
-                            " end (repeatable)")  # fmt: skip
-    group.add_argument("--spot", default="", metavar="KIND",
-                       help=f"selector, toleration and affinity of spot nodes: {', '.join(SPOT)}, or their"
-                            " label key=value")  # fmt: skip
-
-
-def _configure_containers(group: Any) -> None:
-    for name in _QUANTITIES:
-        words = name.split("_")
-        group.add_argument(f"--{'-'.join(words)}", default="", metavar="QUANTITY", help=f"{' '.join(words)} of steps")
-    group.add_argument("--gpu", default="", metavar="[TYPE=]N", help="number of GPUs; their type is nvidia.com/gpu")
-    group.add_argument("--resources", type=Path, metavar="FILE",
-                       help="advice of pipeswarm resources RUN --json; wins for the steps in it")  # fmt: skip
-    group.add_argument("--image-pull-policy", choices=PULL_POLICIES, default="", help="when nodes pull images")
-    group.add_argument("--image-map", action="append", default=[], metavar="FROM=TO",
-                       help="replace the beginning FROM of image names (repeatable)")  # fmt: skip
-    group.add_argument("--label", action="append", default=[], metavar="KEY=VALUE", help="label of pods (repeatable)")
-    group.add_argument("--timeout", default="", metavar="TIME", help="longest time of a step's pod")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,13 +57,16 @@ def _prepare(arguments: argparse.Namespace, compiled: Path) -> int:
     from harness.prepare.changes import prepared
     from harness.store import files
 
-    settings = settings_of(arguments)
+    if arguments.run:
+        raise ConfigError("--run is for --check", "leave it out, or give --check")
+    settings = _settings_of(arguments)
     output: Path | None = arguments.output
     if output is not None and not output.parent.is_dir():
         raise ConfigError(f"the folder {output.parent} does not exist", "make it, or give another --output")
     text, documents = _read(compiled)
     with reading.structured(arguments.pipeline, "recompile it with kfp 2"):
         after = prepared(documents, settings)
+        _demand_fit(arguments, after)
     changed = after != documents
     if output is not None:
         files.replace(output.parent, output.name, _dumped(after, _heading(text)) if changed else text)
@@ -105,6 +74,19 @@ def _prepare(arguments: argparse.Namespace, compiled: Path) -> int:
     document = {"changed": changed, "output": None if output is None else f"{output}", "diff": "\n".join(lines)}
     printing.show(arguments, lambda: _text(lines, output), lambda: json.dumps(document, indent=2, ensure_ascii=False))
     return ExitCode.OK
+
+
+def _demand_fit(arguments: argparse.Namespace, documents: "Sequence[Document]") -> None:
+    from harness.planning.fit import demand_fit, offers_of
+
+    if name := arguments.profile:
+        from harness.simulator.profile.file import load_profile
+
+        demand_fit(documents, offers_of(load_profile(name)), f"the profile '{name}'")
+    if context := arguments.kube_context:
+        from harness.collectors.kubernetes.node_pools import NodePools
+
+        demand_fit(documents, NodePools(context).offers(), f"the cluster '{context}'")
 
 
 def _diff(before: "Sequence[Document]", after: "Sequence[Document]", source: str, target: str) -> list[str]:
@@ -124,14 +106,22 @@ def _check(arguments: argparse.Namespace, compiled: Path) -> int:
 
     spot = placement_of([], [], [], arguments.spot).selector
     arguments.spot = ""
-    if arguments.output is not None or settings_of(arguments) != Settings():
+    if arguments.output is not None or _settings_of(arguments) != Settings():
         raise ConfigError("--check looks at the pipeline as it is", "prepare it first, then check the result")
     _, documents = _read(compiled)
     with reading.structured(arguments.pipeline, "recompile it with kfp 2"):
-        found = check(documents, spot[0] if spot else None)
+        _demand_fit(arguments, documents)
+        found = check(documents, spot[0] if spot else None, _quickest_s(arguments.run) if arguments.run else {})
     document = {"findings": [asdict(each) for each in found]}
     printing.show(arguments, lambda: _listed(found), lambda: json.dumps(document, indent=2, ensure_ascii=False))
     return ExitCode.SLO_FAILED if found else ExitCode.OK
+
+
+def _quickest_s(run: Path) -> "Mapping[str, float]":
+    from harness.analysis.waits.quickest import quickest_s
+    from harness.planning.observations import timeline_of
+
+    return quickest_s(timeline_of(run))
 
 
 def _listed(found: "Sequence[Finding]") -> str:
@@ -147,40 +137,9 @@ def _listed(found: "Sequence[Finding]") -> str:
     return "\n".join(lines)
 
 
-def settings_of(arguments: argparse.Namespace) -> "Settings":
-    """What the options set.
-
-    Raises:
-        ConfigError: an option has no valid value.
-    """
-    from harness.prepare.settings import (
-        Resources,
-        Settings,
-        checked,
-        gpus_of,
-        images_of,
-        pairs,
-        placement_of,
-        retry_of,
-        timeout_of,
-    )  # fmt: skip
-
-    count, kind = gpus_of(arguments.gpu)
-    quantities = {name: getattr(arguments, name) for name in _QUANTITIES}
-    given = arguments.node_selector, arguments.toleration, arguments.affinity, arguments.spot
-    backoff = arguments.backoff, arguments.backoff_factor, arguments.backoff_max
-    return Settings(
-        tasks=tuple(arguments.task),
-        caching=arguments.caching == "keep",
-        placement=placement_of(*given),
-        retry=retry_of(arguments.retries, *backoff),
-        resources=checked(Resources(**quantities, gpus=count, gpu=kind), "options"),
-        by_step=advice_of(arguments.resources) if arguments.resources else None,
-        pull_policy=arguments.image_pull_policy,
-        images=images_of(arguments.image_map),
-        labels=pairs("--label", arguments.label),
-        timeout_s=timeout_of(arguments.timeout),
-    )
+def _settings_of(arguments: argparse.Namespace) -> "Settings":
+    by_step = advice_of(arguments.resources) if arguments.resources else None
+    return options.settings_of(arguments, caching=arguments.caching == "keep", by_step=by_step)
 
 
 def advice_of(path: Path) -> "Mapping[str, Resources]":
@@ -200,7 +159,9 @@ def advice_of(path: Path) -> "Mapping[str, Resources]":
     found = {}
     with reading.structured(path, hint):
         for step in document["steps"]:
-            cpu, most_cpu, memory, most_memory = (_quantity(name, step["advice"].get(name)) for name in _QUANTITIES)
+            cpu, most_cpu, memory, most_memory = (
+                _quantity(name, step["advice"].get(name)) for name in options.QUANTITIES
+            )
             resources = Resources(cpu, most_cpu, memory, most_memory)
             found[str(step["task"])] = checked(resources, f"{path}: step {step['task']}")
     return found

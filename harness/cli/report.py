@@ -23,7 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--price", action="append", default=[], metavar="POOL=PRICE",
-        help="hourly price of a node of the pool; without POOL: of all others; may be repeated; kept with the run",
+        help="hourly price of a node of the pool; without POOL: of all others; POOL@on-demand: of a spot pool's "
+             "machine on demand; may be repeated; kept with the run",
     )  # fmt: skip
     printing.configure(parser)
 

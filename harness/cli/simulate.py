@@ -41,7 +41,7 @@ def _options() -> "tuple[Option, ...]":
     from harness.targets import kfp
 
     drain = with_defaults(named("drain"), {"drain": _DRAIN})
-    of_kfp = (option for option in kfp.OPTIONS if option.name in {"pipeline", "caching"})
+    of_kfp = (option for option in kfp.OPTIONS if option.name in {"pipeline", "prepare", "caching"})
     return (SCHEDULE, *schedule_options(), *drain, *named(*_LOAD), *of_kfp)
 
 
@@ -90,7 +90,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     """Check everything first; make the folder last."""
     from harness.plan.options import settings
     from harness.plan.plans import plan_arrivals, plan_load
-    from harness.plan.validate import check
+    from harness.plan.validate import check, demand_known_tenants
     from harness.simulator.faults import check as check_faults
     from harness.simulator.faults import parse_faults
     from harness.simulator.profile.file import load_profile
@@ -103,15 +103,19 @@ def _simulate(arguments: argparse.Namespace) -> int:
     platform = find(target)
     load = argparse.Namespace(**{option.dest: getattr(arguments, option.dest) for option in _options()})
     checked = check(settings(load, "", platform), target, platform)
-    sys.stderr.write(checked.settings.ignored_options())
+    sys.stderr.write(checked.settings.notes())
     if isinstance(checked.settings.schedule, Concurrency):
         raise ConfigError("a closed schedule can't be simulated", "give --schedule burst, spread, constant, …")
     plan = plan_load(
         checked, f"{SIMULATED_TIME}{arguments.profile}", simulated=True, command=("pipeswarm", *sys.argv[1:]),
         started_at=_ORIGIN_AT,
     )  # fmt: skip
+    if profile.tenants:
+        tenants = ";".join(each.namespace for each in profile.tenants)
+        plan = replace(plan, target_options={**plan.target_options, "tenants": tenants})
     assert checked.prepared.inputs is not None  # a local pipeline declares its inputs
     test = plan_arrivals(checked, plan, checked.prepared.inputs)
+    demand_known_tenants(test.scenarios, plan.tenants)
     folder = _folder(arguments, checked, test)
     _write(folder, _records(profile, faults, checked, _arrivals(folder, test)))
     return _finish(arguments, folder)
@@ -120,17 +124,19 @@ def _simulate(arguments: argparse.Namespace) -> int:
 def _folder(arguments: argparse.Namespace, checked: "Checked", test: "PlannedTest") -> "RunFolder":
     """The run folder with its plan, schedule and inputs."""
     from harness.model.run_name import run_name
-    from harness.store.folder import PIPELINE, SCENARIOS, RunFolder
+    from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS, RunFolder
 
     given, package = checked.settings, checked.prepared.package
     kind = f"{test.schedule.name}-simulated"
     name = given.run_name or run_name(checked.target, kind, len(test.offsets), time.time_ns())
     folder = RunFolder.create(given.runs_dir, name, exactly=bool(given.run_name), overwrite=given.overwrite)
-    ids = test.schedule.scenarios if isinstance(test.schedule, Replay) else ()
-    _, digest = folder.write_schedule(test.offsets, ids)
+    named = (test.schedule.scenarios, test.schedule.tenants) if isinstance(test.schedule, Replay) else ()
+    _, digest = folder.write_schedule(test.offsets, *named)
     digests = {"schedule": digest, "scenarios": folder.keep(SCENARIOS, test.table)}
     if package is not None:
         digests["pipeline"] = folder.keep(PIPELINE, package)
+    if checked.prepared.original is not None:
+        folder.keep(ORIGINAL, checked.prepared.original)
     simulated = {"profile": arguments.profile, "fault": " ".join(arguments.fault)}
     options = {**test.plan.target_options, **simulated}
     folder.write_plan(replace(test.plan, digests=digests, target_options=options))

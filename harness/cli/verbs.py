@@ -13,6 +13,8 @@ from typing import Protocol, cast
 VERBS: tuple[tuple[str, str, str], ...] = (
     ("init", "write the files that a load test of your own begins from", "harness.cli.init"),
     ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
+    ("run-in-cluster", "run a load test as a Kubernetes Job and bring its folder home", "harness.cli.run_in_cluster"),
+    ("orchestrate", "let a KFP pipeline of one step start a run for each scenario", "harness.cli.orchestrate"),
     ("doctor", "check machine, platform, cluster and metrics before a test", "harness.cli.doctor"),
     ("options", "list the options that a locustfile adds to Locust's own", "harness.cli.options"),
     ("simulate", "simulate a platform: serve it, or run a whole test in seconds", "harness.cli.simulate"),
@@ -29,6 +31,7 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("resources", "recommend each step's requests; count the runs per node", "harness.cli.resources"),
     ("jobs-per-node", "find by trial how many runs fit one node", "harness.cli.jobs_per_node"),
     ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
+    ("evict", "evict pods or nodes of a test at random, as with spot machines", "harness.cli.evict"),
     ("recover", "add what workers recorded without their master to its run", "harness.cli.recover"),
     ("cleanup", "terminate, archive or delete the runs that a test created", "harness.cli.cleanup"),
 )

@@ -23,7 +23,7 @@ _EVERY_S = 0.5
 _PLAIN_EVERY_S = 10.0  # where the output is not a terminal
 _STALE_S = 60.0  # a live process writes its state every second
 _OVER = "over"
-_FLOATS = ("lag_s", "lag_p99_s", "runs_per_min", "eta_s")
+_FLOATS = ("lag_p99_s", "ends_age_s", "succeeded_per_hour", "eta_s")
 # Of a load's state; all others are counts.
 _TYPES: Mapping[str, set[type]] = {"stage": {str}, "load": {str}, **{name: {int, float} for name in _FLOATS}}
 _COUNTS = ("sent", "accepted", "awaited", "in_flight", "done", "failed", "rejected", "missed")
@@ -80,12 +80,12 @@ def _of_load(load: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if load.get("intended"):
         yield "progress", _bar(load)
     yield from ((name.replace("_", " "), f"{load[name]:,}") for name in _COUNTS if load.get(name))
-    if load.get("runs_per_min"):
-        yield "throughput", f"{load['runs_per_min']:,.0f} runs/min"
-    if load.get("lag_s") is not None:
-        yield "max lag in the last second", f"{load['lag_s'] * 1e3:.1f} ms"
+    if load.get("succeeded_per_hour"):
+        yield "throughput", f"{load['succeeded_per_hour']:,.0f} runs/h"
     if load.get("lag_p99_s") is not None:
-        yield "lag p99", f"{load['lag_p99_s'] * 1e3:.1f} ms"
+        yield "lag p99", format_duration(float(load["lag_p99_s"]))
+    if load.get("ends_age_s") and load.get("in_flight"):
+        yield "ends of runs last read", f"{load['ends_age_s']:.0f} s before"
     if load.get("eta_s") is not None:
         yield "time left", format_duration(float(load["eta_s"]))
 

@@ -1,9 +1,7 @@
 """Checks of what a load test needs and what its observer can see, without starting either."""
 
-import base64
-import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -12,16 +10,21 @@ from typing import Any
 
 import yaml
 
-from harness.collectors.collector import ObserverSettings
+from harness.collectors.collector import ObserverSettings, to_platform
 from harness.collectors.http import Http, Timeouts
+from harness.collectors.kubernetes.account import may
 from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.metrics import profiles_file
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.source_health import UnreachableError
 from harness.model.errors import PipeswarmError
-from harness.model.http import HttpAnswer, HttpRequest
+from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.plan import Plan
 from harness.model.units import format_duration
-from harness.targets.target import ListsRuns, Target
+from harness.plan.kubeconfig import by_kubeconfig
+from harness.targets.credentials import Credentials, expiry
+from harness.targets.kube_service import KubeService, is_kube_service
+from harness.targets.target import ListsRuns, NamesVersions, Target
 
 _SKEW_S = 2.0  # a Date header has whole seconds
 _SOON_S = 3600.0  # a token that expires within it may not last for a test
@@ -54,12 +57,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A right of the observer's account, and what a test loses without it."""
+    """A right of the account of the kubeconfig, and what a test loses without it."""
 
     group: str
     resource: str
     verbs: tuple[str, ...]
     cost: str
+    namespace: str = ""  # "" is that of the runs
 
     @property
     def name(self) -> str:
@@ -87,12 +91,11 @@ def token(text: str, now_s: float) -> Check:
     """The expiry of a bearer token, if it is a JWT. Its signature is the platform's business."""
     if not text:
         return Check("token", State.OK, "none is set: requests are anonymous")
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(text.split(".")[1] + "=="))
-        left_s = float(claims["exp"]) - now_s
-        until = f"{datetime.fromtimestamp(now_s + left_s, UTC):%Y-%m-%d %H:%M} UTC"
-    except (ValueError, KeyError, IndexError, TypeError, OverflowError, OSError):
+    expires_s = expiry(text)
+    if expires_s is None:
         return Check("token", State.OK, "its expiry is not known: it is no JWT with an expiry")
+    left_s = expires_s - now_s
+    until = f"{datetime.fromtimestamp(expires_s, UTC):%Y-%m-%d %H:%M} UTC"
     if left_s <= 0:
         return Check("token", State.BROKEN, f"expired at {until}", "every request is refused with 401")
     if left_s < _SOON_S:
@@ -101,11 +104,11 @@ def token(text: str, now_s: float) -> Check:
     return Check("token", State.OK, f"expires at {until}")
 
 
-def platform(target: Target, settings: ObserverSettings) -> Iterator[Check]:
-    """Whether the platform answers as it should, and how its clock compares."""
+def platform(target: Target, plan: Plan, settings: ObserverSettings) -> Iterator[Check]:
+    """Whether the platform answers as it should, with its version, and how its clock compares."""
     dates: list[tuple[float, HttpAnswer]] = []
     try:
-        http = Http("doctor", settings.host, settings.token, _timeouts(settings), verify_tls=settings.verify_tls)
+        http = to_platform("doctor", plan, settings)
 
         def exchange(request: HttpRequest) -> HttpAnswer:
             began_s = time.time()
@@ -113,16 +116,23 @@ def platform(target: Target, settings: ObserverSettings) -> Iterator[Check]:
             dates.append(((began_s + time.time()) / 2, answer))
             return answer
 
-        began_s = time.monotonic()
-        if isinstance(target, ListsRuns):
-            runs = target.list_runs(exchange).runs
-            took = format_duration(time.monotonic() - began_s)
-            yield Check("platform", State.OK, f"{settings.host} lists {len(runs)} runs on its first page, in {took}")
-        else:
-            yield Check("platform", State.LIMITED, f"{settings.host} lists no runs", "it is only tried by a test")
+        yield _answers(target, plan.host, exchange)
     except PipeswarmError as error:
         yield Check("platform", State.BROKEN, error.message, error.hint)
     yield from (clock(middle_s, answer.headers.get("date", "")) for middle_s, answer in dates[:1])
+
+
+def _answers(target: Target, host: str, exchange: Exchange) -> Check:
+    named = dict(target.versions(exchange)) if isinstance(target, NamesVersions) else {}
+    version = "".join(f", {name} {release}" for name, release in named.items())
+    if isinstance(target, ListsRuns):
+        began_s = time.monotonic()
+        runs = target.list_runs(exchange).runs
+        took = format_duration(time.monotonic() - began_s)
+        return Check("platform", State.OK, f"{host}{version}, lists {len(runs)} runs on its first page, in {took}")
+    if isinstance(target, NamesVersions):
+        return Check("platform", State.OK, f"{host}{version}, answers")
+    return Check("platform", State.LIMITED, f"{host} lists no runs", "it is only tried by a test")
 
 
 def clock(here_s: float, date: str) -> Check:
@@ -136,8 +146,21 @@ def clock(here_s: float, date: str) -> Check:
     return Check("clock", State.LIMITED, f"the platform's clock is {ahead_s:+.0f} s off", "phases are shifted by it")
 
 
-def cluster(settings: ObserverSettings) -> tuple[list[Check], str]:
-    """What the observer may do in the cluster, and the ClusterRole of what is missing ("" if nothing is)."""
+def rights_to_load(plan: Plan) -> tuple[Right, ...]:
+    """What a load of the platform needs in the cluster: nothing where it is reached by an address of its own."""
+    if is_kube_service(plan.host):
+        verbs = ("get", "create", "update", "delete")
+        refused = "the API server refuses requests to the platform with 403; update and delete: only some clean-ups"
+        return (Right("", "services/proxy", verbs, refused, KubeService.parse(plan.host).namespace),)
+    if by_kubeconfig(plan):
+        namespace = str(plan.target_options.get("namespace") or "default")
+        refused = "no workflow can be started, shut down or deleted"
+        return (Right("argoproj.io", "workflows", ("create", "patch", "delete"), refused, namespace),)
+    return ()
+
+
+def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[list[Check], str]:
+    """What load and observer may do in the cluster, and the ClusterRole of what is missing ("" if nothing is)."""
     from kubernetes import client
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
@@ -145,10 +168,14 @@ def cluster(settings: ObserverSettings) -> tuple[list[Check], str]:
     try:
         api, _ = connect(settings)
         version = client.VersionApi(api).get_code(_request_timeout=settings.answer_timeout_s).git_version
-        allowed = _allowed(client, api, settings)
+
+        def allowed(right: Right, verb: str) -> bool:
+            namespace = right.namespace or settings.namespace
+            return may(api, verb, right.resource, group=right.group, namespace=namespace)
+
         groups = {group.name for group in client.ApisApi(api).get_api_versions().groups}
         found = [Check("cluster", State.OK, f"Kubernetes {version} at {api.configuration.host}")]
-        rights = [right for right in RIGHTS if right.group != _KARPENTER or _KARPENTER in groups]
+        rights = [right for right in (*to_load, *RIGHTS) if right.group != _KARPENTER or _KARPENTER in groups]
         missing = [(right, verbs) for right in rights if (verbs := [v for v in right.verbs if not allowed(right, v)])]
         found += [_right(right, dict(missing).get(right, [])) for right in rights]
         found += [_installed(groups), _autoscaler(groups, client.CoreV1Api(api))]
@@ -157,21 +184,6 @@ def cluster(settings: ObserverSettings) -> tuple[list[Check], str]:
         reason = getattr(error, "reason", "") or getattr(error, "message", "") or str(error)
         return [Check("cluster", State.LIMITED, str(reason), cost)], ""
     return found, _cluster_role(missing)
-
-
-def _allowed(client: Any, api: Any, settings: ObserverSettings) -> Callable[[Right, str], bool]:
-    reviews = client.AuthorizationV1Api(api)
-
-    def ask(right: Right, verb: str) -> bool:
-        resource, _, part = right.resource.partition("/")
-        wanted = client.V1ResourceAttributes(
-            group=right.group, resource=resource, subresource=part or None, verb=verb, namespace=settings.namespace
-        )
-        spec = client.V1SelfSubjectAccessReviewSpec(resource_attributes=wanted)
-        review = client.V1SelfSubjectAccessReview(spec=spec)
-        return bool(reviews.create_self_subject_access_review(review).status.allowed)
-
-    return ask
 
 
 def _right(right: Right, missing: Sequence[str]) -> Check:
@@ -225,7 +237,7 @@ def prometheus(settings: ObserverSettings) -> Check:
         http = Http(
             "doctor",
             settings.prometheus,
-            settings.prometheus_token,
+            Credentials(token=settings.prometheus_token),
             _timeouts(settings),
             verify_tls=settings.verify_tls,
         )

@@ -3,9 +3,9 @@
 import importlib
 import pkgutil
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
@@ -18,8 +18,13 @@ from harness.model.errors import ConfigError
 from harness.model.live_observer import LiveObserver
 from harness.model.options import Option
 from harness.model.plan import Plan
+from harness.plan.kubeconfig import route_of
 from harness.store.folder import RunFolder
+from harness.targets.credentials import Credentials
 from harness.targets.target import Target
+
+_PROMETHEUS_TOKEN = "PIPESWARM_PROMETHEUS_TOKEN"  # noqa: S105  # the name of a variable
+_NONE = Credentials()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +33,9 @@ class ObserverSettings:
 
     Attributes:
         host: address of the platform's API, as the load was given it.
-        token: bearer token of the platform's API; never recorded.
+        credentials: for the platform's API; never recorded.
         namespace: of the runs; "" is every namespace that may be listed.
+        tenants: namespaces of the runs, where there are several.
         platform_namespaces: where the platform itself runs, with its artifact store.
         kubeconfig: a file; none is what ``KUBECONFIG`` names, or the service account when running in a pod.
         kube_context: of the kubeconfig; none is the current one.
@@ -54,8 +60,9 @@ class ObserverSettings:
     """
 
     host: str
-    token: str = ""
+    credentials: Credentials = _NONE
     namespace: str = ""
+    tenants: tuple[str, ...] = ()
     platform_namespaces: tuple[str, ...] = ("kubeflow",)
     kubeconfig: str | None = None
     kube_context: str | None = None
@@ -79,8 +86,10 @@ class ObserverSettings:
     redact_from: Path | None = None
 
     @classmethod
-    def of(cls, plan: Plan, token: str, environment: Mapping[str, str], redact_from: Path | None = None) -> Self:
-        """The settings for a plan; keys of the object store come from `environment`.
+    def of(
+        cls, plan: Plan, credentials: Credentials, environment: Mapping[str, str], redact_from: Path | None = None
+    ) -> Self:
+        """The settings for a plan; the Prometheus token and keys of the object store come from `environment`.
 
         Raises:
             ConfigError: there is no such metric profile, or no bucket or keys to probe.
@@ -90,11 +99,13 @@ class ObserverSettings:
             profiles_file.load(name)
         return cls(
             host=plan.host,
-            token=token,
+            credentials=credentials,
             namespace=str(plan.target_options.get("namespace", "")),
+            tenants=plan.tenants,
             platform_namespaces=observer.platform_namespaces,
             kube_context=observer.kube_context or None,
             prometheus=observer.prometheus or None,
+            prometheus_token=environment.get(_PROMETHEUS_TOKEN, ""),
             metrics=observer.metrics,
             profiles=observer.metric_profiles or None,
             verify_tls=plan.verify_tls,
@@ -144,7 +155,7 @@ class Observation:
     activity: Activity = field(default_factory=Activity)
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def connect(self, source: str, host: str, token: str = "") -> Http:
+    def connect(self, source: str, host: str, credentials: Credentials = _NONE) -> Http:
         """An exchange with `host` as the settings ask for, whose requests are counted under `source`.
 
         Raises:
@@ -152,7 +163,32 @@ class Observation:
         """
         settings = self.settings
         timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
-        return Http(source, host, token, timeouts, count=self.journal.count, verify_tls=settings.verify_tls)
+        return Http(source, host, credentials, timeouts, count=self.journal.count, verify_tls=settings.verify_tls)
+
+    def platform(self, source: str) -> Http:
+        """An exchange with the platform, on the way that its plan names.
+
+        Raises:
+            ConfigError: it can't be reached like this.
+        """
+        return to_platform(source, self.plan, self.settings, self.journal.count)
+
+
+def to_platform(
+    source: str, plan: Plan, settings: ObserverSettings, count: Callable[[str], None] = lambda _endpoint: None
+) -> Http:
+    """An exchange with the platform of a plan; requests are counted under `source`.
+
+    Raises:
+        ConfigError: it can't be reached like this.
+    """
+    # The plan of a folder may come from anybody: it does not say whether certificates are checked.
+    route = route_of(replace(plan, verify_tls=settings.verify_tls), settings.credentials)
+    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
+    return Http(
+        source, route.address, route.credentials, timeouts,
+        count=count, verify_tls=route.verify_tls, prepare_tls=route.prepare_tls,
+    )  # fmt: skip
 
 
 class Collector(Protocol):

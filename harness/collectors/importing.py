@@ -1,7 +1,8 @@
 """Records from files instead of a live platform, so that a report needs no second test.
 
 The content of a file decides its kind: Kubernetes objects (``kubectl get nodes,pods,events,pvc,workflows -o json``),
-pages of a platform's listing of runs (``GET …/runs``), or responses of Prometheus to ``query_range``.
+pages of a platform's listing of runs (``GET …/runs``), or responses of Prometheus to ``query_range``. Where
+the runs of a platform are objects, as Argo's workflows are, these are its runs.
 """
 
 from collections import Counter
@@ -21,10 +22,14 @@ from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.reflector import OnChange
 from harness.collectors.runs.known_runs import KnownRuns
+from harness.collectors.runs.run_watch import OFFLOADED
+from harness.collectors.runs.tasks import record_task
+from harness.collectors.source_health import NOT_REACHABLE
+from harness.model.argo_nodes import is_offloaded
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.records import Sample
-from harness.targets.target import ListsRuns
+from harness.targets.target import ListsRuns, Target, WatchesRuns
 
 _ORDER = ("Node", "Pod", workflows.KIND, "Event", pvcs.KIND)  # events refer to pods and workflows
 
@@ -57,10 +62,27 @@ def read_files(paths: Iterable[Path]) -> list[Dump]:
     return [_read(path) for path in paths]
 
 
-def count_runs(dumps: Iterable[Dump]) -> int:
-    """How many runs they list."""
-    lists = (dump.document.get("runs") for dump in dumps if dump.kind is DumpKind.RUNS)
-    return sum(len(runs) for runs in lists if isinstance(runs, list))
+def count_runs(dumps: Iterable[Dump], target: Target) -> int:
+    """How many runs of the target's platform they list.
+
+    Raises:
+        ConfigError: a file is damaged.
+    """
+    count = 0
+    for dump in dumps:
+        runs = dump.document.get("runs") if dump.kind is DumpKind.RUNS else None
+        count += len(runs) if isinstance(runs, list) else 0
+        if dump.kind is DumpKind.OBJECTS and isinstance(target, WatchesRuns):
+            with reading.structured(dump.path, _COMPLETE):
+                count += sum(each["kind"] == workflows.KIND for each in _items(dump))
+    return count
+
+
+def statuses_in(dumps: Iterable[Dump]) -> Iterator[Mapping[str, Any]]:
+    """The statuses of the workflows in dumps that were imported."""
+    for dump in dumps:
+        if dump.kind is DumpKind.OBJECTS:
+            yield from (each.get("status") or {} for each in _items(dump) if each["kind"] == workflows.KIND)
 
 
 def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str, int]:
@@ -82,8 +104,10 @@ def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str
                 counts["Run"] += _record_runs(observation, dump, known)
             elif dump.kind is DumpKind.SAMPLES:
                 counts["Sample"] += _record_samples(observation, dump)
+    if found := _record_run_objects(observation, objects[workflows.KIND], known):
+        counts["Run"] += found
     _record_objects(observation, objects)
-    return dict(counts) | {kind: len(found) for kind, found in objects.items() if found}
+    return dict(counts) | {kind: len(each) for kind, each in objects.items() if each}
 
 
 def _read(path: Path) -> Dump:
@@ -94,6 +118,8 @@ def _read(path: Path) -> Dump:
     if isinstance(document, dict):
         if "items" in document:
             return Dump(path, DumpKind.OBJECTS, document)
+        if "kind" in document and "metadata" in document:  # of kubectl get with a name
+            return Dump(path, DumpKind.OBJECTS, {"items": [document]})
         if "runs" in document or not document:  # a listing without any run is {}
             return Dump(path, DumpKind.RUNS, document)
         if "data" in document:
@@ -127,6 +153,27 @@ def _record_runs(observation: Observation, dump: Dump, known: KnownRuns) -> int:
         for record in known.see(run, observation.journal.now()):
             observation.journal.write(record)
     return len(page.runs)
+
+
+def _record_run_objects(observation: Observation, found: list[tuple[Path, dict[str, Any]]], known: KnownRuns) -> int:
+    """The runs that are objects, with their tasks."""
+    target, journal = observation.target, observation.journal
+    if not isinstance(target, WatchesRuns):
+        return 0
+    for path, each in found:
+        with reading.structured(path, _COMPLETE):
+            run = target.read_run(each)
+            for record in known.see(run, journal.now()):
+                journal.write(record)
+            if is_offloaded(each.get("status") or {}):
+                journal.note(NOT_REACHABLE, "tasks", OFFLOADED)
+            try:
+                tasks = target.tasks_in(each) if run.id in known.over else ()
+            except ValueError:  # the reader of the cluster's objects says which nodes can't be read
+                tasks = ()
+            for task in tasks:
+                record_task(observation, run.id, task)
+    return len(found)
 
 
 def _record_samples(observation: Observation, dump: Dump) -> int:

@@ -34,7 +34,12 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
     with folder.recorder() as recorder:
         bucket = settings.store_probe
         keys = (bucket.key, bucket.secret, bucket.session) if bucket else ()
-        secrets = (settings.token, settings.prometheus_token, *keys, *_hidden(folder, settings))
+        secrets = (
+            *settings.credentials.secrets(settings.host),
+            settings.prometheus_token,
+            *keys,
+            *_hidden(folder, settings),
+        )
         redaction = Redaction(secrets, settings.redact)
         journal = Journal(recorder, redaction)
         plan = folder.read_plan()

@@ -5,9 +5,10 @@ import numpy as np
 from harness.analysis.services.executions import Executions, executions
 from harness.analysis.services.saturation import saturation
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
-from harness.detectors.detector import quarters, slowed
-from harness.detectors.replicas import uneven, unnamed_tail
+from harness.detectors.detector import CannotJudgeError, quarters, slowed
+from harness.detectors.replicas import LEAST_EXECUTIONS, uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from harness.model.units import format_duration
@@ -16,14 +17,16 @@ NAME = "adapter-slow"
 NEEDS = (Capability.EXECUTIONS,)
 USES = {Capability.NODE_CPU: "the difference between slow adapters and the runtime's own parsing"}
 FAULTS = ("adapter-slow",)
+OVERSTATED_EARLY = True  # the first executions find idle workers: most of their time is loading
 
 _SHARE = 0.3
 _COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _QUEUED = 0.1  # of all time: shorter queues do not prolong loading
+_MOSTLY = 0.4  # of all time spent moving data: whatever else there is, it takes that long
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
 _PROBED = 0.3  # of a load's time
-_SURE, _UNSURE, _HARDLY = 0.85, 0.5, 0.3
+_SURE, _UNSURE, _HARDLY = 0.85, 0.6, 0.3
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -37,16 +40,21 @@ def detect(timeline: Timeline) -> list[Finding]:
     two, and so does an adapter that is slow to answer even a probe; without either, both remain possible.
     """
     done = executions(timeline)
+    if done.row.size < LEAST_EXECUTIONS:
+        raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
     whole = max(float(done.inside.sum()), 1e-9)
     queued, share = float(done.queued.sum()) / whole, float((done.loading + done.sending).sum()) / whole
     loading, computing = _loading(done), float(np.median(done.computing))
-    if share < _SHARE or loading <= computing:
-        return []
     workers = saturation(timeline)
-    busy = workers.computing > _COMPUTING
-    if queued >= _QUEUED and (busy or (not done.replicas and _unevenly_loaded(timeline))):
+    computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
+    if share < _SHARE or (loading <= computing and workers.moving <= computed):
         return []
-    gain = workers.moving + workers.waiting * (1 - workers.computing)  # a quick load frees its worker, too
+    busy = workers.computing > _COMPUTING
+    if queued >= _QUEUED and workers.moving < _MOSTLY and (busy or (not done.replicas and _unevenly_loaded(timeline))):
+        return []
+    # A wait is as long as the work ahead of it. Without loads, only the computing is ahead: the wait shrinks to that
+    # share, whatever the number of workers.
+    gain = workers.moving + workers.waiting * (1 - workers.computing)
     confidence, reason = _attribution(timeline, done, loading)
     return [
         Finding(

@@ -1,9 +1,10 @@
 """The API server rejects submissions or does not answer."""
 
+from harness.analysis.refused_credentials import is_refused
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import group
 from harness.detectors.capability import Capability
-from harness.detectors.detector import broke
+from harness.detectors.detector import refused
 from harness.detectors.error_texts import DATABASE
 from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
@@ -17,9 +18,10 @@ _MOST_GROUPS = 4
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Rejected submissions by status and message; those with a database error belong to that error's finding."""
+    """Rejected submissions by status and message; those of another finding belong to that one."""
     runs = timeline.runs
-    rejected = runs[(runs["outcome"] == Outcome.REJECTED.value) & ~runs["error"].str.contains(DATABASE)]
+    others = runs["error"].str.contains(DATABASE) | is_refused(runs)
+    rejected = runs[(runs["outcome"] == Outcome.REJECTED.value) & ~others]
     share = len(rejected) / max(len(runs), 1)
     if share < _LEAST:
         return []
@@ -42,6 +44,6 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"kubectl logs -n {timeline.namespace} deployment/ml-pipeline --since=1h | grep -i error | tail -50",
                 f"kubectl top pods -n {timeline.namespace}",
             ),
-            broke(share),
+            refused(timeline, len(rejected)),
         )
     ]

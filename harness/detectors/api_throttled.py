@@ -4,6 +4,7 @@ import numpy as np
 
 from harness.analysis.capacity.acceptance import acceptance
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
@@ -12,8 +13,10 @@ from harness.model.units import format_duration
 NAME = "api-throttled"
 NEEDS = (Capability.SUBMISSIONS,)
 TARGETS = ("kfp",)
+OVERSTATED_EARLY = True
 FAULTS = ("api-throttled",)
 
+_SHARE = 0.05  # of the runs' time
 _EVEN = 0.6  # of the gaps between responses; exponential gaps, as of a busy server, vary by 1.6
 
 
@@ -26,7 +29,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     service = floats(runs, "answered_s") - floats(runs, "sent_s")
     service = service[np.isfinite(service)]
     even = found.spread < _EVEN
-    share = float(service.sum() / max(np.nansum(floats(runs, "over_s") - floats(runs, "due_s")), service.sum()))
+    share = float(service.sum() / max(waits_so_far(timeline).total.sum(), service.sum()))
+    if share < _SHARE:
+        return []
     slowest = float(service.max())
     return [
         Finding(

@@ -6,11 +6,12 @@ from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors import node_waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import SHARE, certainty, waiting_evidence
+from harness.detectors.node_waits import GAIN, SHARE, certainty, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "autoscaler-at-max"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.POD_EVENTS)
+OVERSTATED_EARLY = True
 FAULTS = ("autoscaler-at-max",)
 
 
@@ -29,7 +30,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             waiting_evidence(timeline, wait),
             _fix(decisions[-1].group) if decisions else _KARPENTER,
             node_waits.status_commands(timeline),
-            slowed(wait.share * wait.working),
+            slowed(GAIN * wait.unschedulable),
         )
     ]
 

@@ -13,7 +13,10 @@ NAME = "autoscaler-slow"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "whether nodes were being provisioned"}
 EXPLAINED_BY = {"autoscaler-failing": 0.0}
+OVERSTATED_EARLY = True
 FAULTS = ("autoscaler-slow",)
+
+_AT_MAX = 0.5  # of the wait remains, then for nodes that can't be added
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -37,6 +40,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Keep warm capacity: a higher minimum of the pool, or low-priority placeholder pods. Choose a machine type "
             "and image that start quickly. Spread the load, so that the first wave does not wait for the last node.",
             ("kubectl get events -A --field-selector reason=TriggeredScaleUp",),
-            slowed(wait.provisioning * wait.working),
+            slowed(wait.provisioning * (_AT_MAX if wait.at_max else 1.0)),
         )
     ]

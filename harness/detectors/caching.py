@@ -27,17 +27,21 @@ def detect(timeline: Timeline) -> list[Finding]:
             )
         return []
     share = (whole + part) / (whole + found.judged.size)
+    saved = int(found.tasks.sum())
+    spared = f", which spared it {counted(saved, 'task')}" if saved else ""
     facts = (
         Evidence(f"{whole:,} runs were skipped entirely", float(whole), "runs", "events", f"reason = {SKIPPED}"),
         Evidence(
             f"a task came from the cache in {part:,} of {counted(found.judged.size, 'run')} whose tasks were observed",
             float(part), "runs", "spans",
         ),
+        Evidence(f"{counted(saved, 'task')} of these runs were not executed", float(saved), "tasks", "spans"),
     )  # fmt: skip
     return [
         Finding(
             NAME,
-            f"{share:.0%} of the runs were answered from the cache: the platform did less work than the test asked for",
+            f"{share:.0%} of the runs were answered from the cache{spared}: "
+            "the platform did less work than the test asked for",
             0.95,
             tuple(fact for fact in facts if fact.value),
             "Turn caching off for the test (--caching off), or give each run its own parameters.",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.controller_limit import METRICS as CONTROLLER_METRICS
 from harness.model.phases import (
     LAUNCHER_ERROR,
     LIST_SECONDS,
@@ -48,6 +49,8 @@ class Capability(StrEnum):
     NODE_CPU = "node cpu"
     LISTING = "listing"
     EXECUTIONS = "executions"
+    CONTROLLER = "controller metrics"
+    ETCD = "etcd size"
 
     def observed(self, timeline: Timeline) -> bool:
         """Whether the timeline shows it."""
@@ -142,5 +145,16 @@ _SOURCES: Mapping[Capability, _Source] = {
         lambda t: t.executed,
         "no execution reported its phases: the target's runs are not executions of a service that returns the result",
         _API,
+    ),
+    Capability.CONTROLLER: _Source(
+        _measured(*CONTROLLER_METRICS, "argo_workflows"),
+        "the workflow controller's metrics were not recorded (--metrics argo=… or Prometheus)",
+        (Access.PROMETHEUS,),
+    ),
+    Capability.ETCD: _Source(
+        _measured("etcd_db_bytes"),
+        "the size of the cluster's etcd was not recorded (metrics of the API server or of etcd: "
+        "--metrics kube-state-metrics=… or Prometheus)",
+        (Access.PROMETHEUS,),
     ),
 }

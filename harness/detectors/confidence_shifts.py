@@ -5,4 +5,6 @@ Written by ``python benchmarks/detectors.py --fit``.
 
 from collections.abc import Mapping
 
-SHIFTS: Mapping[str, float] = {}
+SHIFTS: Mapping[str, float] = {  # 50 tests of seed 103
+    "image-pull": -0.07,
+}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import failures
-from harness.detectors.detector import broke
+from harness.detectors.detector import refused
 from harness.model.findings import Evidence, Finding
 
 
@@ -41,6 +41,7 @@ def find(timeline: Timeline, error: DatabaseError) -> list[Finding]:
     return [
         Finding(
             error.name, f"{error.title}: {share:.0%} of the runs failed", 0.95, (fact,), error.fix,
-            tuple(command.format(namespace=timeline.namespace) for command in error.commands), broke(share),
+            tuple(command.format(namespace=timeline.namespace) for command in error.commands),
+            refused(timeline, len(lost), len(failed)),
         )
     ]  # fmt: skip

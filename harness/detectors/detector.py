@@ -6,6 +6,8 @@ cluster does not show, and imports no other detector. It may also have:
 * ``USES``: other observations that it uses, with what its verdict lacks without each;
 * ``TARGETS``: the only platforms that can have this bottleneck;
 * ``EXPLAINED_BY``: findings that account for this one, with the confidence that remains beside them (0 drops it);
+* ``OVERSTATED_EARLY``: it takes time at the beginning of runs or of a test, or later runs may show another cause: not
+  judged while a test goes on and most of its runs are young;
 * ``FAULTS``: the simulator's faults that inject it, or ``NOT_INJECTED``: why none does.
 
 Third parties register their modules under the entry-point group ``pipeswarm.detectors``.
@@ -16,8 +18,10 @@ from typing import Protocol
 
 from harness.analysis.timeline import Floats, Timeline
 from harness.model.findings import Finding
+from harness.model.phases import FAILED, SKIPPED, SUCCEEDED
 from harness.model.units import format_duration
 
+_SOME = 0.02  # of the accepted runs ended well
 FEW_RUNS = 30  # with fewer, quantiles and means of runs have no useful interval
 # kubectl evicts five pods a second: without the selector it would spend minutes on finished ones.
 DRAIN_OPTIONS = "--ignore-daemonsets --delete-emptydir-data --pod-selector='workflows.argoproj.io/completed!=true'"
@@ -45,6 +49,18 @@ class CannotJudgeError(Exception):
 def broke(share: float) -> float:
     """The severity of what made this share of the runs fail: a failed run costs more than a slow one."""
     return min(1.0, 0.5 + 0.5 * share)
+
+
+def refused(timeline: Timeline, lost: int, accepted: int = 0) -> float:
+    """The severity of what lost so many runs, `accepted` of which failed later, and the others were refused.
+
+    Without it they would have fared like the rest: where that fails of something else, fix that first.
+    """
+    over = timeline.runs["state"][timeline.is_over]
+    good, others = int(over.isin((SUCCEEDED, SKIPPED)).sum()), int((over == FAILED).sum()) - accepted
+    spared = good / (good + others) if good + others else 1.0
+    share = lost / max(len(timeline.runs), 1)
+    return broke(share * spared) if spared >= _SOME else slowed(share / 2)
 
 
 def slowed(share: float) -> float:

@@ -14,14 +14,20 @@ from harness.detectors.confidence import calibrated
 from harness.detectors.confidence_shifts import SHIFTS
 from harness.detectors.detector import CannotJudgeError, Detector
 from harness.detectors.gaps import OF_KUBERNETES, gaps
-from harness.detectors.ranking import ranked
+from harness.detectors.ranking import ranked, unexplained
 from harness.model.findings import Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
+from harness.model.units import counted
 
+_OF_PODS = frozenset(Capability) - {Capability.SUBMISSIONS, Capability.RUNS}
 # What a platform's runs never show: a detector that needs it has nothing to judge there.
 _NEVER_SHOWN: Mapping[str, frozenset[str]] = {
     "kfp": frozenset({Capability.EXECUTIONS}),
     "hetida": frozenset({Capability.WORKFLOWS, Capability.LOGS}),
+    "command": _OF_PODS,
+    "dask_tenants": _OF_PODS,
 }
+_ENDED = 10  # runs, for the shares of a run's first phases
+_ANSWERED = 100  # executions of which the quickest do not decide, or half of all
 # How a detector that raised is reported.
 DEFECT = "internal error in this detector"
 
@@ -35,10 +41,13 @@ def detectors() -> list[Detector]:
     return sorted(found, key=lambda detector: detector.NAME)
 
 
-def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS) -> Diagnosis:
+def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_on: bool = False) -> Diagnosis:
     """Run every detector that applies to the target; findings come ranked, the costliest and surest first.
 
-    `shifts` corrects their confidence, see `harness.detectors.confidence`.
+    Args:
+        timeline: what was observed.
+        shifts: correct the findings' confidence, see `harness.detectors.confidence`.
+        going_on: the test goes on: what early runs overstate is not judged while most runs are young.
     """
     asked = [detector for detector in detectors() if _applies(detector, timeline.plan.target)]
     findings: list[Finding] = []
@@ -47,6 +56,8 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS) -> Diagno
     for detector in asked:
         lacked = _lacked(detector, timeline)
         try:
+            if going_on and getattr(detector, "OVERSTATED_EARLY", False):
+                _require_ended_runs(timeline)
             findings += _judge(detector, timeline)
             if lacked:
                 with_less.append(JudgedWithLess(detector.NAME, lacked))
@@ -55,8 +66,8 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS) -> Diagno
         except Exception as error:  # noqa: BLE001  # one detector's defect must not cost the user the whole report
             not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
     explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
-    kept, unsure = calibrated(ranked(findings, explained_by), shifts)
-    return Diagnosis(validity(timeline), kept, (*not_judged, *unsure), tuple(with_less))
+    kept, unsure = calibrated(unexplained(findings, explained_by), shifts)
+    return Diagnosis(validity(timeline), ranked(kept), (*not_judged, *unsure), tuple(with_less))
 
 
 def uses(detector: Detector) -> Mapping[Capability, str]:
@@ -80,6 +91,18 @@ def _judge(detector: Detector, timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError("; ".join(missing))
     unseen = gaps(timeline) if set(needs) & OF_KUBERNETES else ()
     return [replace(finding, evidence=(*finding.evidence, *unseen)) for finding in detector.detect(timeline)]
+
+
+def _require_ended_runs(timeline: Timeline) -> None:
+    """Raise `CannotJudgeError` while most of the runs that began have not ended.
+
+    A service answers when an execution ends: what still waits there is not known, and the first answers waited least.
+    """
+    over, still = int(timeline.is_over.sum()), int(timeline.is_open.sum())
+    if timeline.executed and over < min(_ANSWERED, timeline.plan.intended / 2):
+        raise CannotJudgeError(f"only {counted(over, 'run')} of {timeline.plan.intended:,} ended so far")
+    if over < max(_ENDED, still):
+        raise CannotJudgeError(f"{counted(over, 'run')} ended so far, and {counted(still, 'run')} just began")
 
 
 def _applies(detector: Detector, target: str) -> bool:

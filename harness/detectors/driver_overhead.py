@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
-from harness.analysis.waits.waits import waits_so_far
+from harness.analysis.waits.critical_path import critical_path
+from harness.analysis.waits.startup_delay import startup_delay
 from harness.detectors.capability import Capability
 from harness.detectors.detector import FEW_RUNS, slowed
 from harness.model.findings import Evidence, Finding
@@ -14,10 +15,12 @@ from harness.model.units import format_duration
 NAME = "driver-overhead"
 NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
+OVERSTATED_EARLY = True
 FAULTS = ("driver-overhead",)
 
 _SHARE = 0.5
-_SLOW_S, _COSTS = 5.0, 0.15  # a driver makes a few requests to the API server and the metadata store
+_SLOW_S = 5.0  # a driver makes a few requests to the API server and the metadata store
+_COSTS = 0.08  # of the runs' time, by drivers that the runs' ends waited for
 _FIX_SLOW = (
     "Check what the drivers wait for: their CPU limit, the metadata store (metadata-grpc-deployment) or the API. "
 )
@@ -39,20 +42,19 @@ def detect(timeline: Timeline) -> list[Finding]:
     of_drivers, of_steps = float(seconds[driver & mine].sum()), float(seconds[~driver & mine].sum())
     share = of_drivers / max(of_drivers + of_steps, 1e-9)
     low, runs = _least_share(pods["row"].to_numpy(), seconds, mine, driver)
-    whole = float(waits_so_far(timeline).total.sum())
     count, steps = distinct(pods["pod"].to_numpy()[driver & mine]), distinct(pods["pod"].to_numpy()[~driver & mine])
     running = driver & timeline.of_runs(RUNNING)
     typical = float(np.median(seconds[running])) if running.any() else 0.0
-    slow = typical >= _SLOW_S and of_drivers >= _COSTS * whole
-    small = low >= _SHARE and of_drivers >= max(0.1 * whole, _LEAST_S * count)
-    if not slow and not small:
+    slow, small = typical >= _SLOW_S, low >= _SHARE and of_drivers >= _LEAST_S * count
+    cost = min(1.0, critical_path(timeline).driving * startup_delay(timeline).amplification)
+    if cost < _COSTS or not (slow or small):
         return []
     return [
         Finding(
             NAME,
             f"Driver pods take {share:.0%} of the pods' time: "
             + (f"each runs for {format_duration(typical)}" if slow else "the steps are too small for this overhead"),
-            0.85 if runs >= FEW_RUNS else 0.5,
+            0.85 if runs >= FEW_RUNS else 0.7 if slow else 0.5,
             (
                 Evidence(f"{count:,} driver pods for {steps:,} step pods", float(count), "pods", "spans"),
                 Evidence(
@@ -60,11 +62,12 @@ def detect(timeline: Timeline) -> list[Finding]:
                     f"{format_duration(of_steps / max(steps, 1))} (means)",
                     of_drivers / max(count, 1), "s", "spans", "task ~ driver",
                 ),
+                Evidence(f"runs waited for drivers to run for {cost:.0%} of their time", cost, "share", "spans"),
             ),
             (_FIX_SLOW if slow else "") + "Use fewer and larger steps, and pre-pull the driver image on every node: "
             "drivers run on any node with room, not only on the steps' pool.",
             (),
-            slowed(of_drivers / max(whole, 1e-9)),
+            slowed(cost),
         )
     ]  # fmt: skip
 

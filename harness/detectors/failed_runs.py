@@ -46,7 +46,9 @@ def detect(timeline: Timeline) -> list[Finding]:
             0.5,
             tuple(facts),
             "Check the logs of the failed steps: the pipeline's own code or its inputs fail.",
-            (f"kubectl get pods -n {timeline.namespace} -l pipeline/runid={shell_word(str(example))}",),
+            (f"kubectl get pods -n {timeline.namespace} -l pipeline/runid={shell_word(str(example))}",)
+            if not timeline.executed
+            else (),
             broke(share),
         )
     ]

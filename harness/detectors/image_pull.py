@@ -5,6 +5,7 @@ import numpy as np
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.startup_delay import startup_delay
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
@@ -14,9 +15,10 @@ from harness.model.units import format_duration
 NAME = "image-pull"
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.POD_EVENTS: "pulls: only events tell them from the rest of a start"}
+OVERSTATED_EARLY = True
 FAULTS = ("image-pull",)
 
-_SHARE = 0.08
+_SHARE, _SURELY = 0.09, 0.15
 _LEAST_S = 2.0
 
 
@@ -25,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     wait = scheduling_wait(timeline)
     pulling_share = critical_path(timeline).shares[PULLING]
     # Pods that wait for a node wait for the pods that hold one, and those pull.
-    share = pulling_share + wait.share * wait.pulling
+    share = min(1.0, (pulling_share + wait.share * wait.pulling) * startup_delay(timeline).amplification)
     pods = timeline.stretches(PULLING)
     seconds = floats(pods, "end_s") - floats(pods, "start_s")
     seconds = seconds[np.isfinite(seconds)]
@@ -36,7 +38,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Image pulls are slow: {share:.0%} of the runs' time",
-            0.9,
+            0.9 if share >= _SURELY else 0.6,
             _evidence(pulling_share, slow),
             "Use smaller images, pre-pull them on every node (a DaemonSet, or a node image that includes them), use a "
             "registry in the same region, and set imagePullPolicy IfNotPresent with fixed tags.",

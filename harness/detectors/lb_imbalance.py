@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.analysis.services.executions import Executions, executions
-from harness.analysis.services.saturation import saturation
+from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.services.workers import gini
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.drain_tail import DrainTail
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, by_chance, slowed
-from harness.detectors.replicas import LEAST_EXECUTIONS, UNNAMED, uneven, unnamed_tail
+from harness.detectors.replicas import LEAST_EXECUTIONS, LEAST_RUNS, UNNAMED, uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
@@ -22,6 +22,13 @@ FAULTS = ("lb-imbalance",)
 _MORE = 1.4  # times an equal share
 _CHANCE = 1e-4
 _WAITING = 0.15  # of the executions' time
+_USED = 0.6  # of the workers: with more, nothing is inferred
+_FIX = (
+    "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no busy "
+    "worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance."
+)
+_COMMANDS = ("kubectl get services,endpointslices -A | grep runtime",)
+_ONLY_ONE = 0.6  # all that the load balancer chose from is one replica, which several would relieve
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
@@ -83,7 +90,7 @@ def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
         Finding(
             NAME,
             f"All {done.row.size:,} executions went to one replica, and waited there",
-            0.3,
+            _ONLY_ONE,
             (
                 Evidence(f"{name} is the only replica that answered", 1.0, "replicas", "spans", f"node = {name}"),
                 Evidence(
@@ -99,13 +106,41 @@ def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
 
 
 def _inferred(timeline: Timeline) -> list[Finding]:
-    """Without replica names: did some workers still have executions queued when most had none?"""
+    """Without replica names: were workers idle while executions waited, throughout or in the end?"""
+    found = saturation(timeline)
+    if len(timeline.runs) >= LEAST_RUNS and found.waiting >= _WAITING and found.used < _USED:
+        return [_idle(found)]
     end = unnamed_tail(timeline)
     if end is None:
         raise CannotJudgeError(UNNAMED)
     if not uneven(end):
         raise CannotJudgeError(f"{UNNAMED}; the executions' timing shows no imbalance")
     return [_by_timing(end, f"since {UNNAMED}")]
+
+
+def _idle(found: Saturation) -> Finding:
+    # Spread over all workers, work is done 1 / used times as fast, and the wait shrinks to `used`. Where usually a
+    # single one works, the load balancer uses only that one, and how many others there are does not show.
+    saved = 1 - found.used if found.workers > 1 else 1.0
+    return Finding(
+        NAME,
+        f"The load seems unbalanced: {1 - found.used:.0%} of the workers were idle while executions waited",
+        0.6,
+        (
+            Evidence(
+                f"inferred from timing, since {UNNAMED}: while as many executions were open as once computed at a "
+                f"time, only {found.used:.0%} of the workers computed or loaded",
+                found.used, "share", "spans", "phase = compute",
+            ),
+            Evidence(
+                f"executions spent {found.waiting:.0%} of their time waiting for a worker",
+                found.waiting, "share", "spans",
+            ),
+        ),
+        _FIX,
+        _COMMANDS,
+        slowed(found.waiting * saved),
+    )  # fmt: skip
 
 
 def _within(timeline: Timeline, replicas: Sequence[str]) -> list[Finding]:
@@ -135,8 +170,7 @@ def _by_timing(end: DrainTail, since: str) -> Finding:
                 "phase = compute",
             ),
         ),
-        "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no "
-        "busy worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance.",
-        ("kubectl get services,endpointslices -A | grep runtime",),
+        _FIX,
+        _COMMANDS,
         slowed(share / 2),  # half of the workers and more are idle in the tail, and only there
     )

@@ -1,13 +1,17 @@
 """Nodes run short of memory or disk, and their kubelets evict steps."""
 
 import re
+from collections.abc import Iterable, Iterator
 
-from harness.analysis.timeline import Timeline
+from harness.analysis.cost.requested import requests_by
+from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import failures, own_events
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke, slowed
 from harness.detectors.error_texts import NODE_PRESSURE, require_reasons
 from harness.model.findings import Evidence, Finding
+from harness.model.phases import REQUESTED_EPHEMERAL_BYTES
+from harness.model.units import format_bytes
 
 NAME = "node-pressure"
 NEEDS = (Capability.RUNS,)
@@ -17,11 +21,12 @@ USES = {
 }
 FAULTS = ("node-pressure",)
 
+_EPHEMERAL = "ephemeral-storage"
 _RESOURCE = re.compile(r"low on resource: ([\w-]+)", re.IGNORECASE)
 _FIXES = {
     "memory": "Set the steps' memory requests to what they use, so that the scheduler leaves room for them; pods that "
     "use more than they requested are evicted first.",
-    "ephemeral-storage": "Request ephemeral storage for steps that write much to their own disk, or give the nodes "
+    _EPHEMERAL: "Request ephemeral storage for steps that write much to their own disk, or give the nodes "
     "larger disks.",
 }
 
@@ -44,6 +49,9 @@ def detect(timeline: Timeline) -> list[Finding]:
         facts.append(
             Evidence(f"{len(failed):,} runs ({share:.1%}) failed because of it", share, "share", "events", "kind = Run")
         )
+    if resource == _EPHEMERAL:
+        steps = {*timeline.pods_called(pressed["object"])["task"].astype(str), *(t for f in failed for t in f.tasks)}
+        facts.extend(_asked(timeline, steps))
     return [
         Finding(
             NAME,
@@ -55,3 +63,15 @@ def detect(timeline: Timeline) -> list[Finding]:
             broke(share) if failed else slowed(0.3),
         )
     ]
+
+
+def _asked(timeline: Timeline, steps: Iterable[str]) -> Iterator[Evidence]:
+    """What the evicted steps request of the ephemeral storage that a node can allocate, where both were observed."""
+    asked, most = dict(requests_by(timeline, REQUESTED_EPHEMERAL_BYTES, "task")), floats(timeline.nodes, "ephemeral")
+    room = f"the nodes can allocate up to {format_bytes(float(most.max(initial=0.0)))} each"
+    for step in sorted(asked.keys() & set(steps)) if most.any() else ():
+        amount = format_bytes(asked[step]) if asked[step] else "none"
+        yield Evidence(
+            f"{step} requests {amount} of ephemeral storage; {room}",
+            asked[step], "B", "samples", f"metric = {REQUESTED_EPHEMERAL_BYTES}",
+        )  # fmt: skip

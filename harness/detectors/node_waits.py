@@ -10,6 +10,7 @@ from harness.model.phases import CLAIM_FAILED, UNSCHEDULABLE
 SHARE = 0.15
 _OF_KARPENTER = ("Nominated", "InsufficientCapacityError", "Launched", "Registered", "Initialized", CLAIM_FAILED)
 _WORKING = 0.6  # of the time that pods have a node
+GAIN = 0.85  # of a wait for nodes ends with more of them
 
 
 def decisions_observed(timeline: Timeline) -> bool:
@@ -27,7 +28,7 @@ def status_commands(timeline: Timeline) -> tuple[str, ...]:
 
 def certainty(confidence: float, wait: SchedulingWait) -> float:
     """`confidence`, less where pods mostly pull or store: more nodes would not end what those wait for."""
-    return confidence if wait.working >= _WORKING else 0.4
+    return confidence if wait.working >= _WORKING else 0.6
 
 
 def waiting_evidence(timeline: Timeline, wait: SchedulingWait) -> tuple[Evidence, ...]:

@@ -5,13 +5,14 @@ from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import SHARE, certainty, decisions_observed, waiting_evidence
+from harness.detectors.node_waits import GAIN, SHARE, certainty, decisions_observed, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "nodes-exhausted"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "what the nodes ran out of, and whether the autoscaler could add one"}
 EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0}
+OVERSTATED_EARLY = True
 FAULTS = ("nodes-exhausted",)
 
 
@@ -32,6 +33,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",
             ("kubectl get nodes -o wide", "kubectl describe nodes | grep -A 8 'Allocated resources'"),
-            slowed(wait.share * wait.working),
+            slowed(GAIN * wait.share),
         )
     ]

@@ -6,33 +6,28 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import spare
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
-from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import CONTROLLER
 from harness.model.units import format_duration
 
 NAME = "parallelism-cap"
 NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
+EXPLAINED_BY = {"lock-wait": 0.1}  # a semaphore that whole workflows take looks the same
 FAULTS = ("parallelism-cap",)
 
 _SHARE = 0.15
-_PLATEAU = 0.7
 _SETTINGS = "workflow-controller-configmap"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The number of active runs stays at its maximum while others wait for their first pod."""
-    share = waits_so_far(timeline).shares()[CONTROLLER]
     found = startup_delay(timeline)
-    if share < _SHARE or not found.most or found.plateau < _PLATEAU or scheduling_wait(timeline).share > share:
+    share = found.queue
+    if not found.capped or share < _SHARE or scheduling_wait(timeline).share > share:
         return []
-    before, between = float(np.median(found.before)), max(0.0, float(np.median(found.between)))
-    # If all runs wait equally long, no cap holds them back: the first ones would not have had to wait.
-    if before < max(3 * found.unhindered_s, 3.0, between):
-        return []
+    before, between = found.late_s, max(0.0, float(np.median(found.between)))
     return [
         Finding(
             NAME,
@@ -45,7 +40,7 @@ def detect(timeline: Timeline) -> list[Finding]:
                     found.plateau, "share", "spans",
                 ),
                 Evidence(
-                    f"runs waited {format_duration(before)} for their first pod, then "
+                    f"all but the first {found.most} runs waited {format_duration(before)} for their first pod, then "
                     f"{format_duration(between)} between pods (medians)",
                     before, "s", "spans",
                 ),

@@ -1,65 +1,166 @@
-"""A namespace's resource quota rejects pods."""
+"""A namespace's resource quota has no room left: it rejects pods, or runs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits.failures import own_events
 from harness.analysis.waits.lacking import spare
 from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
+from harness.detectors.detector import CannotJudgeError, refused, slowed
 from harness.detectors.error_texts import QUOTA_EXCEEDED
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
+from harness.model.records import Outcome
+from harness.model.units import counted
 
 NAME = "quota"
-NEEDS = (Capability.RUNS, Capability.WORKFLOWS)
+NEEDS = (Capability.RUNS,)
+USES = {Capability.WORKFLOWS: "whether a quota held pods of workflows back"}
 FAULTS = ("quota",)
 
 _UNKNOWN = 0.5
+_SOURCES = (Capability.WORKFLOWS, Capability.POD_EVENTS)
+_BY_WORKFLOWS = {"argo", "kfp"}  # Argo writes no event about a rejected pod
+# kube-apiserver: "exceeded quota: NAME, requested: pods=1, used: pods=6, limited: pods=6" (its plugin resourcequota).
+_AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})")
+_NONE = "quota"  # the name where the message has none
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A message of the API server: about a pod of a run, about a workload (no row), or the answer to a submission."""
+
+    row: int | None  # of the run
+    object: str
+    at_s: float
+    message: str
+    tenant: str
+    namespace: str
+    answer: bool = False
+
+    @property
+    def quota(self) -> str:
+        """The quota's name."""
+        found = QUOTA_EXCEEDED.search(self.message)
+        return (found[1] if found else "") or _NONE
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """The API server's refusal, in the message of a waiting node of the workflow.
+    """The API server's refusals: in waiting nodes of workflows, events of workloads, and answers to submissions.
 
-    Argo writes no event about it, and the run goes on when there is room: nothing fails.
+    Argo writes no event about a rejected pod, and the run goes on when there is room: nothing fails.
     """
-    own = own_events(timeline)
-    refused = own[[bool(QUOTA_EXCEEDED.search(text)) for text in own["message"].fillna("").astype(str)]]
-    if not len(refused):
-        return []
-    example = str(refused["message"].iloc[0])
-    found = QUOTA_EXCEEDED.search(example)
-    name = (found[1] if found else "") or "quota"
-    runs = float(refused["run"].nunique())
-    said = f"pods of {runs:,.0f} runs that were looked at had to wait: “{example[:240]}”"
-    return [
-        Finding(
-            NAME,
-            f"The namespace's quota ({name}) rejects pods, and their runs wait",
-            0.95,
-            (Evidence(said, runs, "runs", "events", "reason = PENDING"),),
-            "Raise the quota, or run fewer pods at once.",
-            (
-                f"kubectl describe resourcequota -n {timeline.namespace}",
-                f"kubectl edit resourcequota {shell_word(name)} -n {timeline.namespace}",
-            ),
-            slowed(_waited(timeline, refused) * spare(timeline)),
-        )
-    ]
+    by_quota: dict[tuple[str, str], list[_Refusal]] = {}
+    for each in (*_of_events(timeline), *_of_answers(timeline)):
+        by_quota.setdefault((each.namespace, each.quota), []).append(each)
+    shows = (Capability.WORKFLOWS,) if timeline.plan.target in _BY_WORKFLOWS else _SOURCES
+    if not by_quota and not any(each.observed(timeline) for each in shows):
+        raise CannotJudgeError(Capability.WORKFLOWS.missing)
+    return [_finding(timeline, by_quota[key]) for key in sorted(by_quota)]
 
 
-def _waited(timeline: Timeline, refused: pd.DataFrame) -> float:
-    """The share of their time that the refused runs waited for their refused pods, on average."""
-    runs, pods = timeline.runs, timeline.pods
-    place = {name: row for row, name in enumerate(runs["run"])}
-    due, row, start = floats(runs, "due_s"), pods["row"].to_numpy(), floats(pods, "start_s")
+def _of_events(timeline: Timeline) -> Iterator[_Refusal]:
+    """Messages about this test's pods, and about workloads that are no run's."""
+    events, runs, tenants = timeline.events, timeline.runs, timeline.plan.tenants
+    said = events[[bool(QUOTA_EXCEEDED.search(text)) for text in events["message"].fillna("").astype(str)]]
+    row_of = {name: row for row, name in enumerate(runs["run"])}
+    places = said["namespace"] if "namespace" in said else said["run"].map(lambda _: "")
+    columns = (said[name].fillna("") for name in ("run", "object", "message"))
+    for run, name, message, place, at_s in zip(*columns, places.fillna(""), floats(said, "at_s").tolist(), strict=True):
+        row = row_of.get(run) if run else None
+        if run and row is None:
+            continue
+        tenant = str(runs["tenant"].iat[row]) if row is not None else str(place) if place in tenants else ""
+        namespace = tenant if tenant in tenants else str(place) or timeline.namespace
+        yield _Refusal(row, str(name), at_s, str(message), tenant, namespace)
+
+
+def _of_answers(timeline: Timeline) -> Iterator[_Refusal]:
+    """Rejected submissions: a quota may count runs, too."""
+    runs = timeline.runs
+    due, rejected = floats(runs, "due_s"), (runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)
+    for row in np.flatnonzero(rejected).tolist():
+        message, tenant = str(runs["error"].iat[row] or ""), str(runs["tenant"].iat[row])
+        if QUOTA_EXCEEDED.search(message):
+            namespace = tenant if tenant in timeline.plan.tenants else timeline.namespace
+            yield _Refusal(row, "", float(due[row]), message, tenant, namespace, answer=True)
+
+
+def _finding(timeline: Timeline, refusals: Sequence[_Refusal]) -> Finding:
+    """The finding about one quota."""
+    quota, namespace = refusals[0].quota, refusals[0].namespace
+    pods = [each for each in refusals if each.row is not None and not each.answer]
+    answers = [each for each in refusals if each.answer]
+    tenant = namespace in {each.tenant for each in refusals}
+    who = f"Tenant {namespace} has no quota left" if tenant else f"The namespace {namespace} has no quota left"
+    what = "pods, and their runs wait" if pods else "runs" if answers else "pods"
+    room = next(filter(None, (_room(each.message) for each in refusals)), "")
+    name, place = shell_word(quota), shell_word(namespace)
+    return Finding(
+        NAME,
+        f"{who}: {quota} rejects {what}{room and f' ({room})'}",
+        0.95,
+        tuple(_evidence(pods, [each for each in refusals if each.row is None], answers)),
+        "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help.",
+        (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
+        max(
+            slowed(_waited(timeline, pods) * spare(timeline)) if pods else 0.0,
+            refused(timeline, len(answers)) if answers else 0.0,
+        ),
+    )
+
+
+def _evidence(pods: Sequence[_Refusal], others: Sequence[_Refusal], answers: Sequence[_Refusal]) -> Iterator[Evidence]:
+    """What is known of runs that waited, of workloads that are no run's, and of rejected submissions."""
+    runs = len({each.row for each in pods})
+    for count, noun, said, table, of in (
+        (runs, "run", f"pods of {counted(runs, 'run')}{_whose(pods)} that were looked at had to wait", "events", pods),
+        (len(others), "event", f"{counted(len(others), 'event')} about workloads without a run", "events", others),
+        (len(answers), "submission", f"{counted(len(answers), 'submission')}{_whose(answers)} were rejected",
+         "submissions", answers),
+    ):  # fmt: skip
+        if count:
+            statement = f"{said}: “{of[0].message[:240]}”"
+            yield Evidence(statement, float(count), f"{noun}s", table, "message contains 'exceeded quota'")
+
+
+def _whose(refusals: Sequence[_Refusal]) -> str:
+    tenants = sorted({each.tenant for each in refusals} - {""})
+    return f" of {' and '.join(tenants[:3])}" if tenants else ""
+
+
+def _room(message: str) -> str:
+    """What is used of each exceeded resource, as in ``requests.cpu: 20 of 20 used``; "" if the message doesn't say."""
+    amounts = _AMOUNTS.search(message)
+    if amounts is None:
+        return ""
+    used, most = (dict(part.split("=", 1) for part in text.split(",") if "=" in part) for text in amounts.groups())
+    return ", ".join(f"{name}: {used.get(name, '?')} of {most[name]} used" for name in list(most)[:3])
+
+
+def _waited(timeline: Timeline, pods: Sequence[_Refusal]) -> float:
+    """The share of their time that the runs waited for their rejected pods, on average."""
+    runs, started = timeline.runs, timeline.pods
+    due, row, start = floats(runs, "due_s"), started["row"].to_numpy(), floats(started, "start_s")
+    tasks, names = (
+        started["task"].tolist(),
+        timeline.names.take(started["pod"].to_numpy()).tolist(),
+    )  # a ReplicaSet's pods begin like it
     over = np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s"))
+    # The object is a task of a workflow, or a ReplicaSet, after which its pods are called.
+    since: dict[tuple[int, str], float] = {}
+    for each in pods:
+        assert each.row is not None
+        key = each.row, each.object
+        since[key] = min(since.get(key, np.inf), each.at_s)
     longest: dict[int, float] = {}
-    for (name, task), group in refused.groupby(["run", "object"]):
-        at, since = place[str(name)], float(floats(group, "at_s").min())
-        mine = start[(row == at) & (pods["task"] == task).to_numpy(dtype=bool) & (start >= since)]
-        waited = (float(mine.min()) if mine.size else over[at]) - since
+    for (at, task), begun in since.items():
+        later = np.flatnonzero((row == at) & (start >= begun))
+        mine = [start[each] for each in later if tasks[each] == task or names[each].startswith(f"{task}-")]
+        waited = (min(mine) if mine else over[at]) - begun
         share = waited / max(over[at] - due[at], 1e-9)
         longest[at] = max(longest.get(at, 0.0), float(np.nan_to_num(np.clip(share, 0.0, 1.0), nan=_UNKNOWN)))
     return float(np.mean(list(longest.values()))) if longest else _UNKNOWN

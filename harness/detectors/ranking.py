@@ -1,6 +1,6 @@
 """Which finding explains which, and which comes first."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from harness.model.findings import Finding
@@ -12,19 +12,17 @@ Explanations = Mapping[str, Mapping[str, float]]
 _UNLIKELY = 0.2  # confidence below which a finding never comes before others, however costly
 
 
-def ranked(findings: Iterable[Finding], explained_by: Explanations) -> tuple[Finding, ...]:
-    """The findings by confidence × severity, the highest first, unlikely ones last.
-
-    Those that another one fully explains are dropped.
-    """
-    return tuple(sorted(_unexplained(tuple(findings), explained_by), key=_place))
+def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings by confidence × severity, the highest first, unlikely ones last."""
+    return tuple(sorted(findings, key=_place))
 
 
 def _place(finding: Finding) -> tuple[bool, float, str]:
     return finding.confidence < _UNLIKELY, -finding.confidence * finding.severity, finding.name
 
 
-def _unexplained(findings: tuple[Finding, ...], explained_by: Explanations) -> Iterable[Finding]:
+def unexplained(findings: Sequence[Finding], explained_by: Explanations) -> Iterator[Finding]:
+    """The findings, less sure beside those that explain them; without those that another one fully explains."""
     present = {finding.name for finding in findings}
     for finding in findings:
         remaining = [left for cause, left in explained_by.get(finding.name, {}).items() if cause in present]

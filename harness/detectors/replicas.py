@@ -5,14 +5,14 @@ from harness.analysis.waits.drain_tail import DrainTail, drain_tail
 
 LEAST_EXECUTIONS = 10  # to judge a replica
 UNNAMED = "no response names the replica that did the work (header X-Worker, X-Pod-Name or X-Upstream-Addr)"
-_LEAST_RUNS = 50  # where replicas are not named
+LEAST_RUNS = 50  # where replicas are not named
 _LONG_TAIL = 6.0  # times one execution's compute time (p95), which the last executions may take anyway
 _TAIL_SHARE = 0.1  # of the whole time
 
 
 def unnamed_tail(timeline: Timeline, replica: str = "") -> DrainTail | None:
     """How the work of a burst ran out, of all or at one replica; none when too little is known to infer anything."""
-    return drain_tail(timeline, replica) if len(timeline.runs) >= _LEAST_RUNS else None
+    return drain_tail(timeline, replica) if len(timeline.runs) >= LEAST_RUNS else None
 
 
 def uneven(tail: DrainTail) -> bool:

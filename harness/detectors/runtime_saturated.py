@@ -12,16 +12,15 @@ from harness.model.units import counted, format_duration
 
 NAME = "runtime-saturated"
 NEEDS = (Capability.EXECUTIONS,)
-# Workers of one replica that gets too much are busy, and those of the others are not. Workers that mostly load would
-# wait for the same adapters if there were more of them.
-EXPLAINED_BY = {"lb-imbalance": 0.45, "adapter-slow": 0.45}
+# Workers of one replica that gets too much are busy, and those of the others are not. Workers that mostly load may wait
+# for the same adapters if there are more of them.
+EXPLAINED_BY = {"lb-imbalance": 0.5, "adapter-slow": 0.6}
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
 _SHARE = 0.15  # of the executions' time
-_COVERED = 0.5  # of the workers: with fewer at work while others wait, the load is unbalanced
-_SURE, _ONE_REPLICA = 0.85, 0.6  # where one replica did everything, others may be idle
+_COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others wait, the load is unbalanced
+_SURE, _ONE_REPLICA, _UNEVEN = 0.85, 0.6, 0.5  # where one replica or worker did everything, others may be idle
 _LEFT = 0.1  # of the wait remains with several times the workers
-_COMPUTING = 0.5  # of the workers' time: with less, more workers would wait for the same adapters
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -29,19 +28,20 @@ def detect(timeline: Timeline) -> list[Finding]:
     found, done = saturation(timeline), executions(timeline)
     if done.row.size < LEAST_EXECUTIONS:
         raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
-    if found.waiting < _SHARE or found.covered < _COVERED:
+    if found.waiting < _SHARE or found.covered < _SOME:
         return []
-    gain = found.waiting * (1 - _LEFT) * min(1.0, found.computing / _COMPUTING)
+    sure = _SURE if found.covered >= _COVERED else _UNEVEN
+    alone = len(done.replicas) == 1 or (not done.replicas and found.workers == 1)
     return [
         Finding(
             NAME,
             f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
-            _SURE if len(done.replicas) != 1 else _ONE_REPLICA,
+            min(sure, _ONE_REPLICA) if alone else sure,
             _evidence(timeline, found),
             "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
             "once." + _one_replica(done.replicas),
             ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime"),
-            slowed(gain),
+            slowed(found.waiting * (1 - _LEFT)),
         )
     ]
 

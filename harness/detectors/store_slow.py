@@ -12,6 +12,7 @@ import orjson
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import failures
 from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.storing import Storing, storing
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
@@ -40,14 +41,15 @@ def detect(timeline: Timeline) -> list[Finding]:
     stored = storing(timeline)
     wait = scheduling_wait(timeline)
     # Pods that wait for a node wait for the pods that hold one, and those store.
-    share = stored.share + wait.share * wait.storing
+    share = min(1.0, (stored.share + wait.share * wait.storing) * startup_delay(timeline).amplification)
+    cost = min(1.0, share * (1 + _reading(timeline)))
     failing = any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline))
     requests = tuple(_slow_requests(timeline))
-    if share >= _SHARE and stored.slow_s >= _LEAST_S:
+    if cost >= _SHARE and stored.slow_s >= _LEAST_S:
         waited = ", or waiting for a node that is busy storing" if share > stored.share + _WAITED else ""
         title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs{waited}"
-        confidence = _FAILING if failing else _SURE
-        return [_finding(timeline, title, confidence, (*_of_pods(stored), *requests), slowed(share))]
+        confidence = _FAILING if failing else _SURE if share >= _SHARE else _BY_REQUESTS
+        return [_finding(timeline, title, confidence, (*_of_pods(stored), *requests), slowed(cost))]
     if stored.logs:
         return []
     if requests:
@@ -56,6 +58,13 @@ def detect(timeline: Timeline) -> list[Finding]:
     raise CannotJudgeError(
         f"{stored.caveat}; neither the store's metrics nor a probe (--store-probe) show slow requests"
     )
+
+
+def _reading(timeline: Timeline) -> float:
+    """Seconds of reading per second of storing: what a step stores, the next one reads; the first one reads nothing."""
+    tasks = timeline.pods["task"][(timeline.pods["row"] >= 0).to_numpy(dtype=bool)].unique()
+    steps = sum(not str(task).endswith("-driver") for task in tasks)
+    return 1 - 1 / max(steps, 1)
 
 
 def _finding(

@@ -1,21 +1,23 @@
 """Steps request more than they use: pods wait for nodes that lack a resource by requests, and hardly use it."""
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.lacking import Lacking, lacking
-from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.lacking import EPHEMERAL, Lacking, lacking
+from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, UNSCHEDULABLE
+from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
 from harness.model.units import format_bytes
 
 NAME = "stranded-capacity"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.NODE_CPU)
+OVERSTATED_EARLY = True
 NOT_INJECTED = "it is a property of the pipeline's requests"
 
 _IDLE = 0.5  # of what is requested is used
 _FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
+_LOCAL_DISK = "Insufficient ephemeral-storage"
 _NAMES = {"cpu": "CPU", "memory": "memory"}
 _METRICS = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
 
@@ -28,9 +30,13 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = lacking(timeline)
     if found is None:
         raise CannotJudgeError("pods waited for a node, and what the steps request was not observed")
+    if wait.lacks and wait.lacks[0][0] == _LOCAL_DISK and not found.shares.get(EPHEMERAL):
+        raise CannotJudgeError("nodes lacked ephemeral storage, as the scheduler says; the observed requests don't")
     if found.too_large and not wait.grew:
         return [_too_large(found, wait.share)]
     resource = found.scarcest
+    if resource == EPHEMERAL:
+        return _by_disk(found, wait)
     if resource not in _NAMES or found.fixed >= _FIXED:
         return []
     if resource not in found.used:
@@ -38,8 +44,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     used, held = found.used[resource], found.held[resource]
     if used >= _IDLE * held:
         return []
-    # With requests of what is used, as many times more pods fit, and wait as many times less.
-    gain = wait.share * wait.working * (1 - used / held)
+    # With requests of what is used, as many times more pods fit, and wait as many times less. Pods that pull or store
+    # use hardly anything.
+    gain = wait.share * (1 - min(1.0, used / max(held * wait.working, 1e-9)))
     return [
         Finding(
             NAME,
@@ -52,6 +59,38 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(gain),
         )
     ]
+
+
+def _by_disk(found: Lacking, wait: SchedulingWait) -> list[Finding]:
+    """Ephemeral storage is requested in full, and most of the CPU and memory is not: its use is not observed."""
+    others = {name: found.held[key] for key, name in _NAMES.items() if key in found.held}
+    most, names = max(others.values(), default=0.0), " and ".join(others)
+    if found.fixed >= _FIXED or most >= _IDLE:
+        return []
+    lacked, held = found.shares[EPHEMERAL], found.held[EPHEMERAL]
+    return [
+        Finding(
+            NAME,
+            f"Capacity is stranded: pods waited for ephemeral storage while no more than {most:.0%} of the nodes' "
+            f"{names} was requested",
+            certainty(0.8, wait),
+            (
+                Evidence(
+                    f"{wait.share:.1%} of all run time was spent waiting for a node; {lacked:.0%} of the nodes that "
+                    "could take the waiting pods lacked ephemeral storage by requests",
+                    wait.share, "share", "spans", f"phase = {UNSCHEDULABLE}",
+                ),
+                Evidence(
+                    f"meanwhile their pods requested {held:.0%} of these nodes' ephemeral storage (mean); how much "
+                    "they wrote was not observed",
+                    held, "share", "samples", f"metric = {REQUESTED_EPHEMERAL_BYTES}",
+                ),
+            ),
+            "Lower the steps' requests of ephemeral storage to what they write, or give the nodes larger disks.",
+            ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
+            slowed(wait.share * (1 - most)),  # as many more pods fit until another resource is requested in full
+        )
+    ]  # fmt: skip
 
 
 def _too_large(found: Lacking, share: float) -> Finding:
@@ -76,8 +115,8 @@ def _too_large(found: Lacking, share: float) -> Finding:
 
 
 def _amount(resource: str, amount: float) -> str:
-    if resource == "memory":
-        return f"{format_bytes(amount)} of memory"
+    if resource in {"memory", EPHEMERAL}:
+        return f"{format_bytes(amount)} of {'memory' if resource == 'memory' else 'ephemeral storage'}"
     return f"{amount:g} {'cores' if resource == 'cpu' else 'GPUs'}"
 
 

@@ -16,11 +16,13 @@ NEEDS = (Capability.RUNS,)
 EXPLAINED_BY = dict.fromkeys(
     (
         "adapter-errors", "adapter-slow", "agent-lag", "api-errors", "api-throttled", "autoscaler-at-max",
-        "autoscaler-failing", "autoscaler-slow", "caching", "controller-backlog", "cpu-starved", "db-connections",
-        "db-full", "db-slow-listing", "driver-overhead", "failures", "foreign-load", "generator-lag", "image-missing",
-        "image-pull", "lb-imbalance", "node-pressure", "nodes-exhausted", "oom", "parallelism-cap", "quota",
-        "runtime-saturated", "slow-worker", "spot-evictions", "store-full", "store-slow",
-        "store-unreachable-from-old-nodes", "stranded-capacity",
+        "autoscaler-failing", "autoscaler-slow", "caching", "controller-backlog", "controller-qps",
+        "controller-requeue", "controller-workers", "cpu-starved", "db-connections", "db-full", "db-slow-listing",
+        "driver-overhead", "etcd-full", "failures", "finished-workflows", "foreign-load", "generator-lag",
+        "image-missing", "image-pull", "lb-imbalance", "lock-wait", "node-pressure", "nodes-exhausted",
+        "noisy-neighbour", "oom", "parallelism-cap", "quota", "runtime-saturated", "slow-worker", "spot-evictions",
+        "store-full", "store-slow", "store-unreachable-from-old-nodes", "stranded-capacity", "workflow-too-large",
+        "workflows-postponed",
     ),
     0.0,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from harness.model.errors import ConfigError, ExitCode
 from harness.model.phases import GAP
 from harness.model.plan import Plan
 from harness.model.records import Event
+from harness.plan.reach import arguments_for
 from harness.store.folder import Recorder, RunFolder
 
 LOG = "observer.log"
@@ -70,8 +71,9 @@ class Observer:
         processes.end(self._process)
 
     def _start(self) -> processes.Process:
-        # Not told by the folder, which may come from anybody: where the token goes, what is imported, what is checked.
+        # Not told by the folder, which may be foreign: where requests and tokens go, what is imported, what is checked.
         command = ["observe", "--run", str(self._folder.path), "--host", self._plan.host, "--target", self._plan.target]
+        command += arguments_for(self._plan.observer)
         if not self._plan.verify_tls:
             command += ["--insecure"]
         if self._hidden:

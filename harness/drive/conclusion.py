@@ -1,5 +1,6 @@
 """How a test ends for people and for the caller of the process: last words and exit code."""
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -50,6 +51,8 @@ class Conclusion:
         self._unsaid = code, verdict, reason
         if not self._environment.parsed_options.headless:
             self._say()
+        elif not self._environment.stats.total.num_requests:
+            logging.getLogger("locust.stats_logger").disabled = True  # empty tables around an error hide it
 
     def quit(self, exit_code: int) -> None:
         """Locust has printed its tables and exits with `exit_code`."""

@@ -20,10 +20,16 @@ class ConcurrencyLimiter:
         self._changes = deque(schedule.changes())
         self._free: list[float] = []  # a heap of the times since when
         self._excess = 0  # slots to remove when their run ends
+        self._stages = deque(schedule.stages)
+        self._in_flight = 0
+        self._ended_s = 0.0  # when the last of them ended
         self.issued = 0
 
     def due(self, until_s: float) -> list[float]:
         """The due times up to `until_s` that were not returned before, in order."""
+        if self._stages and not self._in_flight and self._ended_s <= until_s:
+            for _ in range(self._stages.popleft()):
+                self._open(self._ended_s)
         while self._changes and self._changes[0][0] <= until_s:
             at_s, change = self._changes.popleft()
             if change > 0:
@@ -37,11 +43,14 @@ class ConcurrencyLimiter:
         while self._free and self._free[0] <= until_s and self.issued != self._limit:
             dues.append(heappop(self._free))
             self.issued += 1
+            self._in_flight += 1
         return dues
 
     def free(self, count: int, at_s: float) -> None:
         """`count` arrivals have ended, were rejected, missed or lost: their slots are free from `at_s` on."""
-        for _ in range(count):
+        self._in_flight -= count
+        self._ended_s = max(self._ended_s, at_s)
+        for _ in range(0 if self._schedule.stages else count):
             self._open(at_s)
 
     def over(self, now_s: float) -> bool:

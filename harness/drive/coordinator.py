@@ -1,15 +1,17 @@
 """The Locust process that controls tests: the only one, or the master. One test at a time."""
 
+import time
 import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gevent
 
 from harness.drive import interrupts
-from harness.drive.bound_token import BoundToken
+from harness.drive.bound_credentials import BoundCredentials
 from harness.drive.cluster import Cluster
 from harness.drive.conclusion import Conclusion
 from harness.drive.console import say
@@ -24,15 +26,18 @@ from harness.drive.status_reporter import StatusReporter
 from harness.model.errors import PipeswarmError
 from harness.model.inert import one_line
 from harness.model.live import Stage
-from harness.plan.environment import platform_host
+from harness.plan.environment import platform_host, verifies_tls
 from harness.plan.form import Form
 from harness.plan.options import Settings, check_texts, files_of_schedules, settings
 from harness.plan.validate import Checked, check
-from harness.targets.target import Platform
+from harness.targets.target import PROCESSES, Platform
 
 from locust.runners import MasterRunner
 
 _UNJUDGED = "nodes, pods, the artifact store, quotas and the autoscaler can't be judged"
+_PREPARING_S = 20.0  # START waits this long for a refusal; the tab shows a later one
+_LOOK_EVERY_S = 0.05
+_TIMER_S = 1.0  # Locust counts whole seconds, from a little earlier
 _CLOCK_NOTE_S = 0.01  # a worker's clock that is off by more is noted
 
 
@@ -43,12 +48,12 @@ class Coordinator:
     """
 
     def __init__(
-        self, target: str, platform: Platform, environment: Any, token: BoundToken, statistics: Statistics
+        self, target: str, platform: Platform, environment: Any, bound: BoundCredentials, statistics: Statistics
     ) -> None:
         self._target = target
         self._platform = platform
         self._environment = environment
-        self._token = token
+        self._bound = bound
         self._statistics = statistics
         self._simulator = LocalSimulator()
         self._conclusion = Conclusion(environment)
@@ -56,6 +61,7 @@ class Coordinator:
         self._runner: SessionRunner | None = None
         self._test: gevent.Greenlet | None = None
         self._interrupted = False
+        self._began_s = 0.0  # the latest test
         self._stopping = False  # `stop` waits for the end of the test
         self._closing = False
         self.reporter = StatusReporter()
@@ -80,7 +86,29 @@ class Coordinator:
         self.reporter.begin()
         self._runner = SessionRunner(self._prepare, self._generator_for, self._statistics)
         self._test = gevent.spawn(self._run, self._runner)
+        self._began_s = time.monotonic()
         interrupts.notify(self._on_interrupt, self._test)
+
+    @property
+    def latest(self) -> SessionRunner | None:
+        """The test that was started last."""
+        return self._runner
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """The addresses of the simulated platforms of this process, the present one last."""
+        return self._simulator.urls
+
+    def refusal_after(self, before: SessionRunner | None) -> str:
+        """Why the test that follows `before` can't start; "" if it can, or if that is still open after some time."""
+        if self._without_workers or (before is not None and before.stage is not Stage.OVER):
+            return ""  # Locust starts none
+        until_s = time.monotonic() + _PREPARING_S
+        while (latest := self._runner) is before or latest is None or latest.stage is Stage.PREPARING:
+            if time.monotonic() >= until_s:
+                return ""
+            gevent.sleep(_LOOK_EVERY_S)
+        return latest.verdict if latest.stage is Stage.OVER and latest.folder is None else ""
 
     def stop(self) -> None:
         """Stop in the web UI drains, a second Stop does not wait; Locust's ``-t`` is a hard limit.
@@ -95,7 +123,7 @@ class Coordinator:
         elif self._without_workers:  # Locust stops the test
             runner.tell(Cut(WORKERS_LOST, NO_WORKER))
         elif self._environment.parsed_options.headless:
-            runner.tell(Cut("TimeLimit"))
+            runner.tell(Cut("TimeLimit" if self._is_time_up() else INTERRUPTED))
         else:
             runner.tell(Cut("Stopped") if self._stopping else Stop())
         self._stopping = True
@@ -117,6 +145,11 @@ class Coordinator:
     def _without_workers(self) -> bool:
         runner = self._environment.runner
         return isinstance(runner, MasterRunner) and runner.worker_count <= 0
+
+    def _is_time_up(self) -> bool:
+        """Whether Locust's ``-t`` stops the test: a master's SIGTERM looks the same."""
+        limit_s = self._environment.parsed_options.run_time
+        return bool(limit_s) and time.monotonic() - self._began_s >= limit_s - _TIMER_S
 
     def _on_interrupt(self) -> None:
         self._interrupted = True
@@ -151,7 +184,7 @@ class Coordinator:
             given = self._settings()
         with self._discreet():
             checked = check(given, self._target, self._platform)
-            say(given.ignored_options())
+            say(given.notes())
             context = self._context(checked)
             assert self._runner is not None
             self.reporter.follow(self._runner)
@@ -174,22 +207,24 @@ class Coordinator:
 
     def _settings(self) -> Settings:
         host = self._environment.host or ""
-        if host == self._simulator.url:
+        if host in self._simulator.urls:
             host = ""
         host = host or platform_host(self._platform.HOST_VARIABLE)
-        return settings(self._environment.parsed_options, host, self._platform)
+        options = self._environment.parsed_options
+        found = settings(options, host, self._platform)
+        return replace(found, verify_tls=verifies_tls(options, self._platform, found.host))
 
     def _context(self, checked: Checked) -> RunContext:
         simulator = None
         if not checked.settings.host:
             simulator = self._simulator.load(*self._profile(checked))
             self._environment.host = simulator.url
-        elif warning := self._token.withheld_from(checked.settings.host):
+        elif warning := self._bound.withheld_from(checked.settings.host):
             self._warn(f"{warning}; start with --host {checked.settings.host} to send it there")
         host = simulator.url if simulator else checked.settings.host
         runner = self._environment.runner
         workers = runner.worker_count if isinstance(runner, MasterRunner) else 1
-        return RunContext(self._platform, self._token.for_host(host), self._token.allows(host), simulator, workers)
+        return RunContext(self._platform, self._bound.for_host(host), self._bound.allows(host), simulator, workers)
 
     def _warn(self, warning: str) -> None:
         say(f"warning: {one_line(warning)}\n")
@@ -201,10 +236,10 @@ class Coordinator:
     # --- its load generator -------------------------------------------------------------------------------------
 
     def _generator_for(self, test: LoadTest, runner: SessionRunner) -> LoadGenerator:
-        if problem := test.observer.cluster_problem():
+        if test.plan.host != PROCESSES and (problem := test.observer.cluster_problem()):
             self._warn(f"the cluster can't be observed ({problem}): {_UNJUDGED}")
         if self._cluster is None:
-            return LocalGenerator(self._token.for_host(test.plan.host), runner.book)
+            return LocalGenerator(self._bound.for_host(test.plan.host), runner.book)
         generator = self._cluster.generator(test.plan.id, test.folder, runner)
         for index, ahead_s in generator.sync_clocks().items():
             if abs(ahead_s) > _CLOCK_NOTE_S:

@@ -146,7 +146,7 @@ class Dispatcher:
 
         def exchange(request: HttpRequest) -> HttpAnswer:
             nonlocal sent_at
-            sent_at = self._clock.now()
+            sent_at = sent_at or self._clock.now()
             return self._exchange(request)
 
         answer: str | CompletedRun | None = None
@@ -206,6 +206,7 @@ class Dispatcher:
             worker=self._worker,
             status=status,
             error=error,
+            tenant=arrival.scenario.tenant,
         )
 
 

@@ -5,54 +5,74 @@ submission. Here the constant lines are built once; its parser (llhttp) reads th
 """
 
 import re
-import select
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import gevent
 import gevent.pool
-from gevent import monkey, socket, ssl
-from geventhttpclient.response import HTTPParseError, HTTPSocketResponse
+from gevent import socket, ssl
+from geventhttpclient.response import HTTPParseError
 
+from harness.drive.http_exchange import exchange, is_quiet
+from harness.drive.tunnel import open_tunnel
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.plan import Limits
+from harness.plan.environment import proxy_for
+from harness.targets.credentials import Credentials, HeaderFields
 
 _USER_AGENT = "pipeswarm"
 _PORTS = {"http": 80, "https": 443}
 _CONNECTING_AT_ONCE = 64
 _RESOLVE_EVERY_S = 1.0  # a name may get another address during a test
-_CHUNK = 16 * 1024  # bytes read at once: listings and results with data are long
 _NOT_IN_PATH = re.compile(r"[^\x21-\x7e]")  # RFC 9112, section 3: no space and no control character in a request target
 _NOT_IN_HEADER = re.compile(r"[\x00\r\n]")  # RFC 9110, section 5.5: these end a header field
-# The server has closed an idle connection. POLLIN is not enough: over TLS it may be a session ticket.
-_CLOSED = getattr(select, "POLLRDHUP", select.POLLIN)
-_poll = monkey.get_original("select", "poll")  # polls without waiting; the one that Locust patches in yields
 
 
 class HttpClient:
-    """An `Exchange` with `host`, on as many connections as requests are open at once.
+    """An `Exchange` with `host`, on as many connections as requests are open at once, through the environment's proxy.
+
+    `prepare_tls` can add an authority or a certificate of the client to the TLS context.
 
     Raises:
-        ConfigError: `host` is not an http(s) address, or `token` is not a valid header value.
+        ConfigError: `host` is not an http(s) address, or a file of `credentials` can't be used.
     """
 
-    def __init__(self, host: str, token: str, limits: Limits, *, verify_tls: bool = True) -> None:
+    def __init__(
+        self,
+        host: str,
+        credentials: Credentials,
+        limits: Limits,
+        *,
+        verify_tls: bool = True,
+        prepare_tls: Callable[[ssl.SSLContext], None] = lambda _: None,
+    ) -> None:
         parts = _address(host)
         self._host = host
         self._prefix = parts.path.rstrip("/")
-        self._address = (parts.hostname, parts.port or _PORTS[parts.scheme])
+        self._address = (str(parts.hostname), parts.port or _PORTS[parts.scheme])
+        self._proxy = proxy_for(urlunsplit(parts))
+        self._peer = (self._proxy.host, self._proxy.port) if self._proxy else self._address
         self._tls = _tls_context(verify=verify_tls) if parts.scheme == "https" else None
+        if self._tls is not None:
+            credentials.prepare(self._tls)
+            prepare_tls(self._tls)
         self._limits = limits
-        fields = {"Host": parts.netloc, "User-Agent": _USER_AGENT, "Accept": "application/json"}
-        if token:
-            fields["Authorization"] = f"Bearer {token.strip()}"
-        try:
-            self._fields = _lines(fields)
-        except ValueError as error:
-            raise ConfigError(str(error), "a bearer token is one line") from None
+        self._own_fields = {
+            "Host": parts.netloc,
+            "User-Agent": _USER_AGENT,
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
+        if self._proxy and parts.scheme == "http":  # it is sent each request, with the whole address
+            self._prefix = f"http://{parts.netloc}{self._prefix}"
+            self._own_fields |= self._proxy.headers
+        self._proving = HeaderFields(credentials, host, spawn=gevent.spawn)
+        self._proof: dict[str, str] | None = None
+        self._fields = ""
         self._addresses: list[tuple[int, int, int, str, tuple[Any, ...]]] = []
         self._resolve_at = 0.0
         self._idle: list[socket.socket] = []
@@ -65,23 +85,37 @@ class HttpClient:
             ValueError: path or headers contain characters that HTTP forbids: a bug in the target's code.
         """
         message = self._head(request) + request.body
-        connection = None
+        answer = self._send(message, request.method)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            self._proving.refused()
+        return answer
+
+    def _send(self, message: bytes, method: str) -> HttpAnswer:
+        if idle := self._idle_connection():
+            answer = self._exchange(idle, message, method)
+            # 408 was sent for the idle time, before this request arrived: it may be sent again (RFC 9110, 15.5.9).
+            if answer.status != HTTPStatus.REQUEST_TIMEOUT:
+                return answer
+        return self._exchange(None, message, method)
+
+    def _exchange(self, connection: "socket.socket | None", message: bytes, method: str) -> HttpAnswer:
         try:
-            connection = self._idle_connection() or self._connect()
+            connection = connection or self._connect()
             # A timeout of the socket would begin anew with each byte of a response that trickles in.
             with gevent.Timeout(self._limits.answer_timeout_s, TimeoutError("timed out")):
-                connection.sendall(message)
-                response = HTTPSocketResponse(connection, _CHUNK, method=request.method)
-                body = response.read()
+                answer, reusable = exchange(connection, message, method)
         except (OSError, HTTPParseError) as error:
             if connection is not None:
                 connection.close()
-            raise TargetUnreachableError(f"{self._host} does not answer: {_describe(error)}", _hint(error)) from error
-        if response.should_close():
-            connection.close()
-        else:
+            way = f" through the proxy {self._proxy}" if self._proxy else ""
+            raise TargetUnreachableError(
+                f"{self._host} does not answer{way}: {_describe(error)}", _hint(error)
+            ) from error
+        if reusable:
             self._idle.append(connection)
-        return HttpAnswer(response.status_code, body, {name.lower(): value for name, value in response.headers})
+        else:
+            connection.close()
+        return answer
 
     def warm(self, connections: int) -> None:
         """Open `connections` in advance, so that a burst waits for no handshakes; requests report the errors."""
@@ -107,16 +141,17 @@ class HttpClient:
         if _NOT_IN_PATH.search(path):
             raise ValueError(f"not a path: {path!r}")
         length = f"Content-Length: {len(request.body)}\r\n" if request.body or request.method != "GET" else ""
+        proof = self._proving.current()
+        if proof is not self._proof:
+            self._proof, self._fields = proof, _lines({**self._own_fields, **proof})
         head = f"{request.method} {path} HTTP/1.1\r\n{self._fields}{_lines(request.headers)}{length}\r\n"
         return head.encode("latin-1")
 
     def _idle_connection(self) -> "socket.socket | None":
-        """The most recently used connection that the server has not closed."""
+        """The most recently used connection on which the server has neither hung up nor sent anything."""
         while self._idle:
             connection = self._idle.pop()
-            poll = _poll()
-            poll.register(connection, _CLOSED)
-            if not poll.poll(0):
+            if is_quiet(connection):
                 return connection
             connection.close()
         return None
@@ -137,13 +172,15 @@ class HttpClient:
     def _resolved(self) -> list[tuple[int, int, int, str, tuple[Any, ...]]]:
         """The host's addresses, cached: a thousand connections at once must not mean a thousand lookups in threads."""
         if time.monotonic() >= self._resolve_at:
-            self._addresses = socket.getaddrinfo(*self._address, 0, socket.SOCK_STREAM)
+            self._addresses = socket.getaddrinfo(*self._peer, 0, socket.SOCK_STREAM)
             self._resolve_at = time.monotonic() + _RESOLVE_EVERY_S
         return self._addresses
 
     def _secure(self, connection: socket.socket) -> socket.socket:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the end of a long body is sent at once
         if self._tls is not None:
+            if self._proxy:
+                open_tunnel(connection, self._address, self._proxy.headers, self._limits.connect_timeout_s)
             connection = self._tls.wrap_socket(connection, server_hostname=self._address[0])
         connection.settimeout(None)
         return connection

@@ -1,31 +1,37 @@
 """The state of a running test, from its ledger and its due times."""
 
 from bisect import bisect_right
+from math import inf
 
 from harness.drive.run_setup import LoadTest
 from harness.model.live import LiveLoad, Stage
 from harness.model.schedules import Concurrency, Schedule
 
 
-def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int) -> LiveLoad:
+def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int, ends_age_s: float | None = None) -> LiveLoad:
     """The state at `now_at`; `t0_at` is 0 before the dispatch. Resets the worst lag since the last call."""
     counts, lags, elapsed_s = test.ledger.counts, test.ledger.lags, (now_at - t0_at) / 1e9
-    due = bisect_right(test.offsets, elapsed_s) if t0_at else 0
     ended = counts.done + counts.failed
-    per_s = eta_s = None
-    if ended and stage in {Stage.DISPATCHING, Stage.DRAINING}:  # afterwards the report has the exact figures
-        per_s = ended / max(elapsed_s, 1.0)
+    awaited = 0
+    if stage is Stage.DISPATCHING:
+        awaited = max(0, bisect_right(test.offsets, elapsed_s) - counts.recorded)
+    per_s = per_hour = eta_s = None
+    if stage in {Stage.DISPATCHING, Stage.DRAINING}:  # afterwards the report has the exact figures
+        per_s = test.end_rate.per_s(elapsed_s, ended)
+    if per_s:
+        per_hour = 3600 * counts.done / max(elapsed_s, 1.0)  # of the whole test, as in the report
         open_s = (counts.intended - counts.rejected - counts.missed - ended) / per_s
         eta_s = max(open_s, _last_due_s(test) - elapsed_s)
     return LiveLoad(
         stage=stage,
         load=_describe(test.schedule),
         counts=counts,
-        awaited=max(0, due - counts.recorded) if stage is Stage.DISPATCHING else 0,
+        awaited=awaited,
         lag_s=lags.take_worst(),
         lag_p99_s=lags.quantile(0.99),
-        runs_per_min=per_s * 60 if per_s is not None else None,
+        succeeded_per_hour=per_hour,
         eta_s=eta_s,
+        ends_age_s=ends_age_s,
     )
 
 
@@ -33,7 +39,7 @@ def _last_due_s(test: LoadTest) -> float:
     """When the last arrival is due, in seconds after t0; -inf where the ends of runs decide."""
     if not isinstance(test.schedule, Concurrency):
         return test.offsets[-1]
-    return test.schedule.length_s if test.schedule.length_s < float("inf") else float("-inf")
+    return test.schedule.length_s if test.schedule.length_s < inf else -inf
 
 
 def _describe(schedule: Schedule | Concurrency) -> str:

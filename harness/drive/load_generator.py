@@ -13,14 +13,16 @@ import gevent
 import gevent.queue
 
 from harness.drive import descriptors
+from harness.drive.bare_loop import sends_per_s
+from harness.drive.clients import client_of
 from harness.drive.dispatch import Clock, Dispatcher, Record, most_at_once
-from harness.drive.http_client import HttpClient
 from harness.drive.session_messages import Due
-from harness.model.phases import GENERATOR_CPU
+from harness.model.phases import GENERATOR_CPU, GENERATOR_RATE
 from harness.model.records import Event, Sample, Submission
 from harness.model.redaction import Redaction
 from harness.model.scenario import Arrival
 from harness.plan.assignment import Assignment
+from harness.targets.credentials import Credentials
 from harness.targets.target import find
 
 _MAX_WARM = 1000
@@ -64,16 +66,17 @@ class LoadGenerator(Protocol):
 class Worker:
     """Sends the arrivals of one assignment.
 
-    `record` gets each arrival once, the phases and end of runs that end with their response, and the CPU use.
+    `record` gets each arrival once, the phases and end of runs that end with their response, how fast
+    a bare loop sends here, and the CPU use.
     """
 
-    def __init__(self, assignment: Assignment, token: str, record: Callable[[Record], None]) -> None:
+    def __init__(self, assignment: Assignment, credentials: Credentials, record: Callable[[Record], None]) -> None:
         plan = assignment.plan
         self._assignment = assignment
         self._record = record
-        self._redaction = Redaction((token, *assignment.hidden), plan.redact)
+        self._redaction = Redaction((*credentials.secrets(plan.host), *assignment.hidden), plan.redact)
         self._dues: gevent.queue.Queue[Due | None] = gevent.queue.Queue()
-        self._client = HttpClient(plan.host, token, plan.limits, verify_tls=plan.verify_tls)
+        self._client = client_of(plan, credentials)
         target = find(plan.target).from_plan(plan)
         self._dispatcher = Dispatcher(
             target, self._client, self._book, worker=assignment.index,
@@ -82,6 +85,8 @@ class Worker:
 
     def run(self) -> None:
         """Open connections, then send each arrival when it is due; returns when all are booked."""
+        worker = {"worker": str(self._assignment.index)}
+        self._record(Sample(GENERATOR_RATE, time.time_ns(), sends_per_s(), worker))
         self._client.warm(_warm(self._assignment.offsets))
         cpu_watch = gevent.spawn(watch_cpu, str(self._assignment.index), self._record)
         # A full garbage collection over Locust and the scenarios delays arrivals by tens of milliseconds: freeze them.

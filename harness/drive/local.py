@@ -8,20 +8,21 @@ from harness.drive.dispatch import Record
 from harness.drive.load_generator import Worker
 from harness.drive.session_messages import Due
 from harness.plan.assignment import Assignment
+from harness.targets.credentials import Credentials
 
 
 class LocalGenerator:
     """Sends all arrivals from a greenlet of this process."""
 
-    def __init__(self, token: str, record: Callable[[Record], None]) -> None:
-        self._token = token
+    def __init__(self, credentials: Credentials, record: Callable[[Record], None]) -> None:
+        self._credentials = credentials
         self._record = record
         self._worker: Worker | None = None
         self._greenlet: gevent.Greenlet | None = None
 
     def start(self, assignment: Assignment) -> None:
         """See `LoadGenerator.start`."""
-        self._worker = Worker(assignment, self._token, self._record)
+        self._worker = Worker(assignment, self._credentials, self._record)
         self._greenlet = gevent.spawn(self._worker.run)
 
     def send(self, dues: Sequence[Due], *, last: bool = False) -> None:

@@ -10,11 +10,7 @@ class LocalSimulator:
     def __init__(self) -> None:
         self._simulator: processes.Simulator | None = None
         self._fresh = False
-
-    @property
-    def url(self) -> str:
-        """Its address; "" if there is none."""
-        return self._simulator.url if self._simulator is not None else ""
+        self.urls: tuple[str, ...] = ()  # of all so far: the page of a test before may still name its platform
 
     def prepare(self, profile: str, fault: str, seed: int) -> processes.Simulator:
         """Return an unloaded platform of this profile: the present one if it fits, or a new one.
@@ -28,6 +24,7 @@ class LocalSimulator:
         self.stop()
         new = self._simulator = processes.start_simulator(profile, fault, seed)
         self._fresh = True
+        self.urls = (*self.urls, new.url)
         injected = f" with fault {fault}" if fault else ""
         say(f"no --host: simulated platform '{profile}'{injected} started at {new.url}\n")
         return new

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from harness.drive import cluster_secret, descriptors, interrupts, web_form, web_tab
-from harness.drive.bound_token import BoundToken
+from harness.drive import cluster_secret, descriptors, interrupts, metrics_page, web_form, web_tab
+from harness.drive.bound_credentials import BoundCredentials
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
 from harness.drive.coordinator import Coordinator
@@ -11,8 +11,10 @@ from harness.drive.locust_statistics import Statistics
 from harness.drive.web_guard import Guard, is_loopback
 from harness.drive.worker_orders import WorkerEndpoint
 from harness.model.errors import ConfigError, PipeswarmError
-from harness.plan.environment import platform_host
-from harness.plan.options import WEB_HOST_NAME, register
+from harness.model.load_metrics import exposition
+from harness.plan import kubeconfig
+from harness.plan.environment import credentials, platform_host
+from harness.plan.options import SERVE_METRICS, WEB_HOST_NAME, register
 from harness.targets.target import find
 
 from locust import events
@@ -24,6 +26,17 @@ _OPEN = (
     "the web UI has no login: whoever reaches port {} of this machine can start tests and read their results\n"
     "  → leave --web-host out, or add --web-login"
 )
+_READABLE = (
+    "whoever reaches port {} of this machine can read the test's figures\n  → give --serve-metrics the port only"
+)
+
+
+def _read_kubeconfig(context: str) -> None:
+    """It takes a second, for which the first arrivals must not wait."""
+    try:
+        kubeconfig.read_access(context)
+    except ConfigError as error:
+        refuse(error)
 
 
 def connect(target: str) -> None:
@@ -58,6 +71,7 @@ class LocustPlugin:
         self._platform = find(target)
         self._coordinator: Coordinator | None = None
         self._endpoint: WorkerEndpoint | None = None
+        self._metrics: Any = None  # the server of --serve-metrics
 
     def add_options(self, parser: Any, **_: object) -> None:
         """`init_command_line_parser`: add Pipeswarm's options, also to the form of the web UI."""
@@ -73,15 +87,21 @@ class LocustPlugin:
         options = environment.parsed_options
         # As this process was started: a web form can't change them.
         host = environment.host or platform_host(self._platform.HOST_VARIABLE)
-        token = BoundToken(host, getattr(options, "token_file", ""))
+        try:
+            bound = BoundCredentials(host, credentials(options, self._platform))
+        except ConfigError as error:
+            refuse(error)
         statistics = Statistics(environment, self._target)
         # The progress line replaces the table that Locust prints every two seconds.
         options.only_summary = options.only_summary or not options.print_stats
         if isinstance(runner, WorkerRunner):
-            self._endpoint = WorkerEndpoint(runner, token.for_master, statistics.row)
+            if kubeconfig.names_kubeconfig(host):
+                _read_kubeconfig(options.kube_context)
+            self._endpoint = WorkerEndpoint(runner, bound.for_master, statistics.row)
             self._endpoint.register()
         else:
-            self._coordinator = Coordinator(self._target, self._platform, environment, token, statistics)
+            self._coordinator = Coordinator(self._target, self._platform, environment, bound, statistics)
+            self._serve_metrics(self._coordinator, options)
             self._check(self._coordinator, web_ui, headless=options.headless)
             cluster_secret.say_exposure(runner, options)
         if not options.headless or options.worker:  # else nothing happens before the test starts
@@ -112,10 +132,27 @@ class LocustPlugin:
         web_tab.check_address(web_ui.host, web_ui.port)
         coordinator.form = web_form.form_of(self._platform, options, options.web_files)
         names = WEB_HOST_NAME.read(options.web_host_name)
-        web_form.add(web_ui, coordinator.form, Guard((*names, options.web_host)))
+        layout = web_form.layout_of(self._platform)
+        web_form.add(web_ui, coordinator.form, layout, coordinator, Guard((*names, options.web_host)))
         web_tab.add(web_ui, coordinator.reporter)
         if not (is_loopback(web_ui.host) or web_ui.web_login):
             say(f"warning: {_OPEN.format(web_ui.port)}\n")
+
+    def _serve_metrics(self, coordinator: Coordinator, options: Any) -> None:
+        """Serve the page of ``--serve-metrics``, if it is given, from now until the process ends."""
+        try:
+            where = SERVE_METRICS.read(options.serve_metrics)
+            if where is None:
+                return
+            host, port = where
+            guard = Guard((*WEB_HOST_NAME.read(options.web_host_name), host))
+            self._metrics = metrics_page.serve(host, port, lambda: exposition(coordinator.reporter.state()), guard)
+        except ConfigError as error:
+            refuse(error)
+        port = self._metrics.server_port
+        say(f"metrics: http://{f'[{host}]' if ':' in host else host}:{port}/metrics\n")
+        if not is_loopback(host):
+            say(f"warning: {_READABLE.format(port)}\n")
 
     def start_test(self, **_: object) -> None:
         """`test_start`: start a test, unless this is a worker, where Locust may fire this even before `init`."""
@@ -133,6 +170,8 @@ class LocustPlugin:
             self._endpoint.close(_FAREWELL_S)
         if self._coordinator is not None:
             self._coordinator.close()
+        if self._metrics is not None:
+            self._metrics.stop(timeout=1)
 
     def quit(self, exit_code: int, **_: object) -> None:
         """`quit`: Locust has printed its tables."""

@@ -98,7 +98,7 @@ def _parts(load: LiveLoad, counts: Counts, observed: Mapping[str, Any], found: M
     parts = {
         "stage": f"{load.stage}: sent {counts.sent + load.awaited}",
         "in flight": f"in flight {counts.in_flight + load.awaited}",
-        "done": f"done {counts.done}",
+        "done": f"done {counts.done}" + (f" ({load.stale_s:.0f} s ago)" if load.stale_s else ""),
     }
     bad = {
         "failed": counts.failed,
@@ -107,10 +107,10 @@ def _parts(load: LiveLoad, counts: Counts, observed: Mapping[str, Any], found: M
         "missed": counts.missed,
     }
     parts |= {name: f"{name} {count}" for name, count in bad.items() if count}
-    if load.runs_per_min:
-        parts["rate"] = f"{load.runs_per_min:.0f} runs/min"
-    if load.lag_s is not None:
-        parts["lag"] = f"lag {load.lag_s * 1e3:.1f} ms"
+    if load.succeeded_per_hour:
+        parts["rate"] = f"{load.succeeded_per_hour:,.0f} runs/h"
+    if load.lag_p99_s is not None:
+        parts["lag"] = f"lag p99 {format_duration(load.lag_p99_s)}"
     if observed.get("ready_nodes") is not None:
         parts["nodes"] = f"nodes {observed['ready_nodes']}"
     if load.eta_s is not None:

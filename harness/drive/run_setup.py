@@ -6,12 +6,14 @@ import shutil
 import sys
 import time
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from harness.drive import descriptors, processes
 from harness.drive.background import Observer
-from harness.drive.http_client import HttpClient
+from harness.drive.clients import client_of
+from harness.drive.end_rate import EndRate
 from harness.drive.ledger import Ledger
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
@@ -19,16 +21,16 @@ from harness.model.records import Event
 from harness.model.redaction import Redaction, column_of, hide_columns
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Replay, Schedule
+from harness.plan import kubeconfig
 from harness.plan.assignment import Assignment
-from harness.plan.environment import python_path
+from harness.plan.environment import handing, python_path
 from harness.plan.plans import PlannedTest, plan_arrivals, plan_load
-from harness.plan.validate import Checked
+from harness.plan.validate import Checked, demand_known_tenants
 from harness.store.baselines import keep_baseline
 from harness.store.claims import Claim
-from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail
-from harness.targets.bearer import VARIABLE
-from harness.targets.scenarios import Input
-from harness.targets.target import CleansUp, Cleanup, Platform, Redactable, Target
+from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS, Recorder, RunFolder, Tail
+from harness.targets.credentials import Credentials, expiry
+from harness.targets.target import CleansUp, Cleanup, Platform, Redactable, SetUp, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,8 @@ class RunContext:
     """What a test needs beside its configuration."""
 
     platform: Platform
-    token: str  # "" if it was given for another host
-    with_token: bool  # whether workers may send their own
+    credentials: Credentials  # none if they were given for another host
+    with_credentials: bool  # whether workers may send their own
     simulator: processes.Simulator | None
     workers: int
 
@@ -61,19 +63,20 @@ class LoadTest:
     offsets: "array[float]"
     scenarios: list[Scenario]
     hidden: tuple[str, ...]
-    with_token: bool
+    with_credentials: bool
     target: Target
     recorder: Recorder
     ledger: Ledger
     ends: Tail[Event]
     observer: Observer
     claim: Claim
+    end_rate: EndRate = field(default_factory=EndRate)
 
     def assignment(self, t0_at: int) -> Assignment:
         """All arrivals, for a load generator that starts at `t0_at`."""
         return Assignment(
             self.folder.path.name, self.plan, self.scenarios, self.offsets, t0_at,
-            hidden=self.hidden, with_token=self.with_token,
+            hidden=self.hidden, with_credentials=self.with_credentials,
         )  # fmt: skip
 
     def note(self, reason: str, message: str, at: int | None = None) -> None:
@@ -93,8 +96,9 @@ def get_ready(checked: Checked, context: RunContext) -> Ready:
         ConfigError: the configuration can't work.
         TargetUnreachableError: the platform does not respond as expected.
     """
-    plan, inputs = _set_up(checked, context)
-    test = plan_arrivals(checked, plan, inputs)
+    plan, found = _set_up(checked, context)
+    test = plan_arrivals(checked, plan, found.inputs)
+    demand_known_tenants(test.scenarios, found.tenants)
     descriptors.demand(test.offsets, plan.limits, context.workers)
     return Ready(checked, context, test)
 
@@ -123,30 +127,49 @@ def open_test(ready: Ready) -> LoadTest:
         raise ConfigError(
             f"{folder.path} can't be written: {error.strerror}", "free some space, or choose another --runs-dir"
         ) from error
-    return LoadTest(
+    opened = LoadTest(
         folder, plan, test.schedule, test.offsets, test.scenarios,
-        hidden=test.hidden, with_token=ready.context.with_token,
+        hidden=test.hidden, with_credentials=ready.context.with_credentials,
         target=ready.context.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
         ends=folder.tail(Event), observer=observer, claim=claim,
     )  # fmt: skip
+    _note_expiry(opened, ready.context.credentials)
+    return opened
 
 
-def _set_up(checked: Checked, context: RunContext) -> tuple[Plan, tuple[Input, ...]]:
+def _note_expiry(test: LoadTest, credentials: Credentials) -> None:
+    """Record until when the token is good that the test starts with; never the token."""
+    with suppress(ConfigError):  # a file that is being replaced
+        at_s = expiry(replace(credentials, token_command=()).fields(test.plan.host).get("Authorization", ""))
+        if at_s is not None:
+            test.note("TokenExpires", f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S} UTC")
+
+
+def _set_up(checked: Checked, context: RunContext) -> tuple[Plan, SetUp]:
     """Set up the platform, once per test: its experiment and pipeline exist afterwards."""
     settings = checked.settings
     plan = plan_load(
         checked, context.simulator.url if context.simulator else settings.host, simulated=context.simulator is not None,
         command=("locust", *sys.argv[1:]), started_at=time.time_ns(), workers=context.workers,
     )  # fmt: skip
+    if kubeconfig.names_kubeconfig(plan.host) and not context.with_credentials:  # any visitor can enter a host
+        raise ConfigError("the kubeconfig is not for hosts of the web form", f"start with --host {plan.host}")
+    plan = kubeconfig.resolved(plan)
     target = context.platform.from_plan(plan, checked.prepared.package)
     if settings.cleanup is not Cleanup.NONE and not isinstance(target, CleansUp):
         raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
-    client = HttpClient(plan.host, context.token, plan.limits, verify_tls=plan.verify_tls)
+    ways = getattr(context.platform, "CLEANUPS", tuple(Cleanup))
+    if settings.cleanup not in {Cleanup.NONE, *ways}:
+        raise ConfigError(
+            f"--cleanup {settings.cleanup}: {plan.target} has no such clean-up", f"use {' or '.join(ways)}"
+        )
+    client = client_of(plan, context.credentials)
     try:
         setup = target.set_up(client)
     finally:
         client.close()
-    return replace(plan, target_options={**plan.target_options, **setup.options}), setup.inputs
+    options = {**plan.target_options, **setup.options}
+    return replace(plan, target_options=options, platform_versions=setup.versions), setup
 
 
 def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
@@ -155,20 +178,22 @@ def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
     redact = test.plan.redact
     folder.replace(SCENARIOS, hide_columns(test.table, redact) if redact else test.table)
     digests = {"scenarios": hashlib.sha256(test.table).hexdigest()}
+    documents = {PIPELINE: package, ORIGINAL: ready.checked.prepared.original}
+    kept = {name: document for name, document in documents.items() if document is not None}
+    for name, document in kept.items():
+        folder.replace(name, _redacted(ready, document))
     if package is not None:
-        folder.replace(PIPELINE, _redacted(ready, package))
         digests["pipeline"] = hashlib.sha256(package).hexdigest()
     if baseline is not None:
         keep_baseline(folder, baseline[1])
-    redacted = (SCENARIOS, *([PIPELINE] if package is not None else [])) if redact else ()
+    redacted = (SCENARIOS, *kept) if redact else ()
     plan = replace(test.plan, id=secrets.token_hex(16), digests=digests, redacted=redacted)
     options = {
         # An option may be a document.
         name: _redacted(ready, value.encode()).decode() if isinstance(value, str) and value.startswith("{") else value
         for name, value in plan.target_options.items()
     }
-    ids = test.schedule.scenarios if isinstance(test.schedule, Replay) else ()
-    shown = _write_plan(folder, replace(plan, target_options=options), test.offsets, ids)
+    shown = _write_plan(folder, replace(plan, target_options=options), test.offsets, test.schedule)
     return replace(plan, digests=shown.digests)
 
 
@@ -182,8 +207,11 @@ def _redacted(ready: Ready, document: bytes) -> bytes:
     return str(redaction.clean_tree(document.decode(errors="replace"))).encode()
 
 
-def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]", scenarios: Sequence[str] = ()) -> Plan:
-    _, digest = folder.write_schedule(offsets, scenarios)
+def _write_plan(
+    folder: RunFolder, plan: Plan, offsets: "array[float]", schedule: Schedule | Concurrency | None = None
+) -> Plan:
+    named = (schedule.scenarios, schedule.tenants) if isinstance(schedule, Replay) else ()
+    _, digest = folder.write_schedule(offsets, *named)
     plan = replace(plan, digests={**plan.digests, "schedule": digest})
     folder.write_plan(plan)
     return plan
@@ -191,7 +219,7 @@ def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]", scenario
 
 def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Observer:
     redact, context = ready.test.plan.redact, ready.context
-    environment = {VARIABLE: context.token}  # "" too: the observer must not find a token that is not for this host
+    environment = handing(context.credentials)
     if own := processes.folder_of(context.platform):
         environment["PYTHONPATH"] = python_path(own)
     if context.simulator:

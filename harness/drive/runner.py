@@ -10,8 +10,8 @@ import gevent.queue
 from harness.drive import processes
 from harness.drive import session_messages as messages
 from harness.drive.background import LiveDiagnosis
+from harness.drive.clients import client_of
 from harness.drive.dispatch import Clock, Record
-from harness.drive.http_client import HttpClient
 from harness.drive.live_load import live_load
 from harness.drive.load_generator import LedgerClosedError, LoadGenerator, UnwritableError, lead_s
 from harness.drive.locust_statistics import Statistics
@@ -19,6 +19,7 @@ from harness.drive.run_setup import LoadTest, Ready, open_test
 from harness.drive.session import Session
 from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.live import LiveLoad, Stage
+from harness.model.live_observer import LiveObserver
 from harness.model.records import Outcome, Submission
 from harness.model.schedules import Concurrency
 from harness.store.folder import RunFolder
@@ -106,7 +107,7 @@ class SessionRunner:
         """The present state of the load."""
         if self.test is None:
             return LiveLoad(self.stage)
-        return live_load(self.stage, self.test, self._t0_at, time.time_ns())
+        return live_load(self.stage, self.test, self._t0_at, time.time_ns(), self._ends_age_s(self.test))
 
     # --- booking ------------------------------------------------------------------------------------------------
 
@@ -179,7 +180,12 @@ class SessionRunner:
             with self._recording():
                 self.test.note("ClockStepped", f"the load generator's clock stepped by {stepped_s:+.1f} s")
         elapsed_s = (self._clock.now() - self._t0_at) / 1e9
-        self.tell(messages.Tick(time.monotonic(), elapsed_s, self.test.ledger.counts, finished))
+        age_s = self._ends_age_s(self.test) if self._ready and self._ready.checked.settings.abort_on else None
+        self.tell(messages.Tick(time.monotonic(), elapsed_s, self.test.ledger.counts, finished, age_s))
+
+    @staticmethod
+    def _ends_age_s(test: LoadTest) -> float | None:
+        return LiveObserver.from_json(test.folder.read_live("observer")).ends_age_s
 
     def _book_ends(self, test: LoadTest) -> None:
         for event in test.ends.read():
@@ -289,7 +295,7 @@ class SessionRunner:
         settings = self._ready.checked.settings
         rows = test.folder.records(Submission)
         runs = ((row.run, not test.ledger.open(row.run)) for row in rows if row.run is not None)
-        client = HttpClient(test.plan.host, self._ready.context.token, settings.limits, verify_tls=test.plan.verify_tls)
+        client = client_of(test.plan, self._ready.context.credentials)
         try:
             cleaned = clean_up(target, runs, settings.cleanup, client, rate=settings.cleanup_rate, sleep=gevent.sleep)
         finally:

@@ -38,6 +38,7 @@ from harness.drive.session_messages import (
 from harness.model.abort import Watch
 from harness.model.errors import ExitCode
 from harness.model.live import Stage
+from harness.model.units import format_duration
 
 _TICK_S = 0.25
 # In the closed model an ended run frees a slot, which must not wait. Slots that open at a known time are sent ahead.
@@ -127,6 +128,8 @@ class Session:
         if self.stage not in {Stage.DISPATCHING, Stage.DRAINING}:
             return ()
         broken = self._watch.broken(tick.now_s, asdict(tick.counts))
+        if broken and tick.ends_age_s is not None:
+            broken += f"; ends of runs were last read {format_duration(tick.ends_age_s)} before"
         aborted = self.on(Cut("Aborted", f"aborted by {broken}")) if broken and not self._cut else ()
         if self.stage is Stage.DRAINING:
             return (*aborted, *self._drain(tick, terms))

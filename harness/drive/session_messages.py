@@ -49,12 +49,13 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed: `now_s` on a monotonic clock, `elapsed_s` since t0."""
+    """Time has passed: `now_s` on a monotonic clock, `elapsed_s` since t0; `ends_age_s` as in `LiveLoad`."""
 
     now_s: float
     elapsed_s: float
     counts: Counts
     generator_finished: bool = False
+    ends_age_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,18 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import orjson
 from gevent import get_hub
 
+from harness.drive.runner import SessionRunner
 from harness.drive.web_guard import Guard, closed_to_others
 from harness.model.errors import ConfigError
+from harness.model.schedules import kinds
 from harness.plan.form import Form
 from harness.plan.form_files import FormFiles
-from harness.plan.options import declared, formats_of_files
+from harness.plan.options import declared, formats_of_files, groups
 from harness.targets.target import Platform
 
 from locust.argument_parser import ui_extra_args_dict
@@ -19,11 +22,29 @@ from locust.argument_parser import ui_extra_args_dict
 _KEY = "pipeline-runs-form"
 _PATH = "/pipeline-runs/form"
 _SCRIPT = Path(__file__).with_name("web") / "form.js"
-_ENTRY = '<script defer src=".%s.js" data-token="%s"></script>'
+_ENTRY = '<script defer src=".%s.js" data-token="%s" data-form="%s"></script>'
 # The fields of Locust's own form.
 _LOCUSTS = ("user_count", "spawn_rate", "host", "run_time", "profile", "user_classes", "shape_class")
 _LARGEST_UPLOAD = 256 * 2**20
 _PART = 2**16
+
+
+class Tests(Protocol):
+    """The tests that the form starts."""
+
+    @property
+    def latest(self) -> SessionRunner | None:
+        """The one that was started last."""
+        ...
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """The addresses that are simulated platforms."""
+        ...
+
+    def refusal_after(self, before: SessionRunner | None) -> str:
+        """Why the test that follows `before` can't start; "" if it can."""
+        ...
 
 
 def form_of(platform: Platform, options: argparse.Namespace, folder: str) -> Form:
@@ -36,9 +57,20 @@ def form_of(platform: Platform, options: argparse.Namespace, folder: str) -> For
     return Form(shown, declared(platform), formats_of_files(platform), vars(options), FormFiles.of(folder))
 
 
-def add(web_ui: Any, form: Form, guard: Guard) -> None:
-    """Guard all of Locust's pages, and check what its form sends before Locust reads it."""
+def layout_of(platform: Platform) -> dict[str, Any]:
+    """What `form.js` draws of the options, by the names of fields: groups, lists, and what each schedule reads."""
+    return {
+        "groups": {title: [each.dest for each in options] for title, options in groups(platform).items()},
+        "lists": [each.dest for each in declared(platform) if each.repeatable],
+        "schedules": {name: [each.dest for each in kind.OPTIONS] for name, kind in kinds().items()},
+    }
+
+
+def add(web_ui: Any, form: Form, layout: dict[str, Any], tests: Tests, guard: Guard) -> None:
+    """Guard all of Locust's pages, draw its form by `layout`, and check what it sends before Locust reads it."""
     _check_requests(web_ui.app, form, guard)
+    _draw(web_ui.app, layout, tests, guard)
+    _tell_refusals(web_ui.app, form, tests)
     _serve_files(web_ui, form)
     web_ui.app.wsgi_app = closed_to_others(web_ui.app.wsgi_app)
 
@@ -56,18 +88,41 @@ def _check_requests(app: Any, form: Form, guard: Guard) -> None:
             try:
                 accepted = form.accept(request.form)
             except ConfigError as error:
-                return _refused(str(error), 400)
+                return _refused(form.in_words(str(error)), 400)
             fields = [(name, accepted.get(name, text)) for name, text in request.form.items(multi=True)]
             request.form = type(request.form)(each for each in fields if each[0] in accepted)
         return None
 
+
+def _draw(app: Any, layout: dict[str, Any], tests: Tests, guard: Guard) -> None:
+    from flask import request
+    from markupsafe import escape
+
     @app.after_request  # type: ignore[untyped-decorator]  # as above
     def extend(response: Any) -> Any:
         if request.endpoint == "locust.index" and response.status_code == 200:
-            entry = _ENTRY % (_PATH, guard.token)
+            drawn = orjson.dumps({**layout, "simulated": tests.simulated}).decode()
+            entry = _ENTRY % (_PATH, guard.token, escape(drawn))
             response.set_data(response.get_data(as_text=True).replace("</body>", f"{entry}</body>"))
             response.headers["Cache-Control"] = "no-store"
         return response
+
+
+def _tell_refusals(app: Any, form: Form, tests: Tests) -> None:
+    """Let START wait until the test has started: Locust answers before."""
+    from flask import jsonify
+
+    swarm = app.view_functions["locust.swarm"]
+
+    def start() -> Any:
+        before = tests.latest
+        answer = app.make_response(swarm())
+        if (answer.get_json(silent=True) or {}).get("success") and (why := tests.refusal_after(before)):
+            refused, status = _refused(form.in_words(why.removeprefix("error: ")), 400)
+            return jsonify(refused), status
+        return answer
+
+    app.view_functions["locust.swarm"] = start
 
 
 def _serve_files(web_ui: Any, form: Form) -> None:

@@ -8,7 +8,8 @@ import orjson
 from gevent.server import StreamServer
 
 from harness.model.errors import ConfigError
-from harness.model.exposition import CONTENT_TYPE, exposition
+from harness.model.exposition import CONTENT_TYPE
+from harness.model.load_metrics import exposition
 
 _KEY = "pipeline-runs"
 _FILES = Path(__file__).with_name("web")
@@ -68,8 +69,7 @@ def add(web_ui: Any, source: Source) -> None:
     @pages.route("/metrics")
     @web_ui.auth_required_if_enabled  # type: ignore[untyped-decorator]  # as above
     def metrics() -> Any:
-        state = source.state()
-        return exposition(state["load"], state["observer"]), 200, {"Content-Type": CONTENT_TYPE}
+        return exposition(source.state()), 200, {"Content-Type": CONTENT_TYPE}
 
     @pages.route(f"/{_KEY}/state")
     @web_ui.auth_required_if_enabled  # type: ignore[untyped-decorator]  # as above

@@ -20,6 +20,7 @@ from harness.model.records import Submission
 from harness.plan.assignment import Assignment
 from harness.store.folder import encode
 from harness.store.spools import Origin, Spool, spool_path
+from harness.targets.credentials import Credentials
 
 _SHIP_EVERY_S = 0.5
 _SHIP_CLOSED_S = 0.05  # a rejected arrival frees its slot
@@ -37,7 +38,7 @@ class Order:
     def __init__(
         self,
         assignment: Assignment,
-        token: str,
+        credentials: Credentials,
         send: Send,
         on_row: Callable[[Submission], None],
         heard_s: Callable[[], float],
@@ -51,7 +52,7 @@ class Order:
         self._path = spool_path(self.test, assignment.index)
         self._spool = Spool(self._path, Origin(self.test, assignment.run, assignment.index))
         self._delivery = Delivery(self._spool, time.monotonic())
-        self._worker = Worker(assignment, token, self._record)
+        self._worker = Worker(assignment, credentials, self._record)
         self._dispatch = gevent.Greenlet(self._worker.run)
         self._stopped = self._unwanted = self._named = False
         self.closed = False
@@ -130,12 +131,14 @@ class Order:
 class WorkerEndpoint:
     """The worker's side of `DistributedGenerator`.
 
-    `token_for` returns the bearer token for a host; `on_row` sees each arrival.
+    `credentials_for` returns the credentials for a host; `on_row` sees each arrival.
     """
 
-    def __init__(self, runner: Any, token_for: Callable[[str], str], on_row: Callable[[Submission], None]) -> None:
+    def __init__(
+        self, runner: Any, credentials_for: Callable[[str], Credentials], on_row: Callable[[Submission], None]
+    ) -> None:
         self._runner = runner
-        self._token_for = token_for
+        self._credentials_for = credentials_for
         self._on_row = on_row
         self._orders: dict[str, Order] = {}
         self._heard_s = time.monotonic()
@@ -178,8 +181,9 @@ class WorkerEndpoint:
         self._hear()
         try:
             assignment = Assignment.unpack(msg.data)
-            token = self._token_for(assignment.plan.host) if assignment.with_token else ""
-            order = Order(assignment, token, self._runner.send_message, self._on_row, lambda: self._heard_s)
+            own = assignment.with_credentials
+            credentials = self._credentials_for(assignment.plan.host) if own else Credentials()
+            order = Order(assignment, credentials, self._runner.send_message, self._on_row, lambda: self._heard_s)
         except PipeswarmError as refused:
             test = msg.data["plan"].get("id", "")
             message = {"test": test, "at": 0, "lines": b"", "over": True, "error": str(refused)}

@@ -16,7 +16,9 @@ from harness.model.units import format_duration, parse_duration
 
 _HINT = "write it as 'failed_ratio > 0.2 for 1m' or 'failed_ratio > 0.2 after 50'"
 _LEAST = 20  # one failed run of one is no ratio
-_RULE = re.compile(r"(?P<condition>.*?)(?:\s+for\s+(?P<window>.*?))?(?:\s+after\s+(?P<least>\d+)(?:\s+runs)?)?\s*")
+_RULE = re.compile(
+    r"(?P<condition>.*?)(?:\s+for\s+(?P<window>.*?))?(?:\s+after\s+(?P<least>\d+)(?:\s+runs)?)?\s*", re.DOTALL
+)
 # Numerator and denominator of each ratio: the latter are ended runs (a rejected one has failed, as in objectives), or
 # arrivals whose outcome is known. A rejection is known long before the ends of runs that were due at the same time:
 # it counts when runs that were due later have ended.
@@ -46,7 +48,7 @@ def parse_abort(text: str) -> AbortRule:
         ConfigError: it does not follow the grammar above.
     """
     parts = _RULE.fullmatch(text)
-    assert parts is not None, "the condition may be any text"
+    assert parts is not None  # the condition may be any text
     window = parts["window"]
     try:
         parsed = parse_slo(parts["condition"])
@@ -70,8 +72,6 @@ class Watch:
 
     def broken(self, now_s: float, counts: Mapping[str, int]) -> str | None:
         """The first rule that holds, with its value, as a sentence; None while none does."""
-        if not self._rules:
-            return None
         self._seen.append((now_s, counts))
         while len(self._seen) > 1 and self._seen[1][0] <= now_s - self._keep_s:
             self._seen.popleft()

@@ -6,9 +6,18 @@ the pipeline ``root``. A node that may be retried is named without the last ``(0
 
 KFP gives every task two nodes in the same DAG: the driver, ``train-driver``, and ``train``, in which ``executor`` runs
 the user's container.
+
+Argo writes the nodes of a large workflow compressed (``status.compressedNodes``), or keeps them in its own database
+(``status.offloadNodeStatusVersion``), from where only the Argo server shows them.
 """
 
+import base64
+import gzip
+import json
 import re
+from binascii import Error as BadEncoding
+from collections.abc import Mapping
+from typing import Any
 
 EXECUTOR = "executor"
 DRIVER_SUFFIX = "-driver"
@@ -42,3 +51,26 @@ def node_id(name: str, workflow: str) -> str:
     for byte in name.encode():
         hashed = (hashed ^ byte) * _FNV_PRIME & 0xFFFFFFFF
     return f"{workflow}-{hashed}"
+
+
+def nodes_of_status(status: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The nodes in a workflow's status by id, compressed or not.
+
+    Raises:
+        ValueError: the compressed nodes can't be read.
+    """
+    if status.get("nodes"):
+        plain: Mapping[str, Mapping[str, Any]] = status["nodes"]
+        return plain
+    if not status.get("compressedNodes"):
+        return {}
+    try:
+        text = gzip.decompress(base64.b64decode(str(status["compressedNodes"]), validate=True))
+        return dict(json.loads(text))
+    except (BadEncoding, OSError, EOFError, ValueError, TypeError) as error:
+        raise ValueError(f"the compressed nodes can't be read: {error}") from error
+
+
+def is_offloaded(status: Mapping[str, Any]) -> bool:
+    """Whether Argo keeps the nodes in its own database."""
+    return bool(status.get("offloadNodeStatusVersion")) and not (status.get("nodes") or status.get("compressedNodes"))

@@ -1,5 +1,6 @@
 """Types of arguments, for argparse and `Option`; an error is reported with the name of the option."""
 
+import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import TypeVar
@@ -44,6 +45,15 @@ def port(text: str) -> int:
     if not 0 <= number <= _LAST_PORT:
         raise ArgumentError(f"{text} is not a port", f"give a number from 0 to {_LAST_PORT}")
     return number
+
+
+def address(text: str) -> tuple[str, int]:
+    """Where to listen: ``9646`` (on this machine only), ``0.0.0.0:9646`` or ``[::]:9646``; port 0 is any free one."""
+    host, colon, number = text.rpartition(":")
+    name = host.removeprefix("[").removesuffix("]") if host else "127.0.0.1"
+    if (colon and not host) or not re.fullmatch(r"[\w.:-]{1,253}", name):
+        raise ArgumentError(f"{text} is not an address to listen on", "write it as 9646 or 0.0.0.0:9646")
+    return name, port(number)
 
 
 def count_or_0(text: str) -> int:

@@ -1,5 +1,6 @@
-"""A node pool at one instant: what trials on it and cordoning need to know."""
+"""Nodes and pods at one instant: what trials on a pool, cordoning and evictions need to know."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.model.records import Node
@@ -37,3 +38,53 @@ class PoolPod:
     cpu: float
     memory: float
     unschedulable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatePod:
+    """A pod that has not ended, and may be evicted.
+
+    Attributes:
+        name: of the pod.
+        namespace: of the pod.
+        node: where it is; "" before it is scheduled.
+        run: the platform's id of the run that it works for; "" for none.
+        everywhere: it belongs to the node, as pods of DaemonSets and the kubelet's own do.
+    """
+
+    name: str
+    namespace: str
+    node: str
+    run: str
+    everywhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateNode:
+    """A node that may be evicted; `control_plane` says that it runs the cluster itself."""
+
+    name: str
+    control_plane: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOffer:
+    """What a node offers to pods, and to which.
+
+    Attributes:
+        pool: that the node is of.
+        labels: of the node.
+        taints: key, value and effect of each.
+        cpu: cores for pods.
+        memory: bytes for pods.
+        gpus: devices for pods.
+        virtual: it is no machine, and takes pods of any size.
+    """
+
+    pool: str
+    labels: Mapping[str, str]
+    taints: tuple[tuple[str, str, str], ...]
+    cpu: float
+    memory: float
+    gpus: float
+    virtual: bool = False

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+_LONGEST_PLACE = 200
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
@@ -21,6 +23,14 @@ class HttpAnswer:
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def redirection(answer: HttpAnswer) -> str:
+    """Where a redirect leads, as text; its query is left out, which may hold a secret. "" of other answers."""
+    if answer.status // 100 != 3:
+        return ""
+    place = answer.headers.get("location", "nowhere").partition("?")[0].partition("#")[0]
+    return f"a redirect to {place[:_LONGEST_PLACE]}"
 
 
 # Sends one request, once. Raises `TargetUnreachableError` if there is no response.

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+_FRESH_S = 10.0
+
 
 class Stage(StrEnum):
     """The stages of a test, in order; the values are shown to people and written to ``live.json``."""
@@ -66,7 +68,9 @@ class LiveLoad:
         load: the schedule and its model, open or closed.
         awaited: requests that were sent and not yet answered.
         lag_s: the longest lag since the last look; `lag_p99_s` covers the whole test.
+        succeeded_per_hour: since the start of the dispatch.
         eta_s: estimated seconds until the last run ends.
+        ends_age_s: how old `done` and `failed` are; None where ends are known at once.
     """
 
     stage: str = ""
@@ -75,8 +79,15 @@ class LiveLoad:
     awaited: int = 0
     lag_s: float | None = None
     lag_p99_s: float | None = None
-    runs_per_min: float | None = None
+    succeeded_per_hour: float | None = None
     eta_s: float | None = None
+    ends_age_s: float | None = None
+
+    @property
+    def stale_s(self) -> float | None:
+        """How old the counts of ended runs are, if that is worth saying: runs are in flight, and may have ended."""
+        fresh = self.ends_age_s is None or self.ends_age_s < _FRESH_S
+        return None if fresh or self.counts is None or not self.counts.in_flight else self.ends_age_s
 
     def to_mapping(self) -> dict[str, object]:
         """The JSON object of ``live.json``; only what is known."""
@@ -86,8 +97,10 @@ class LiveLoad:
         known: dict[str, object] = {"stage": str(self.stage), **asdict(self.counts)}
         known |= {"sent": sent, "awaited": self.awaited, "in_flight": self.counts.in_flight}
         known |= {"lag_s": self.lag_s, "lag_p99_s": self.lag_p99_s, "load": self.load}
-        if self.runs_per_min is not None:
-            known |= {"runs_per_min": self.runs_per_min, "eta_s": self.eta_s}
+        if self.succeeded_per_hour is not None:
+            known |= {"succeeded_per_hour": self.succeeded_per_hour, "eta_s": self.eta_s}
+        if self.ends_age_s is not None:
+            known["ends_age_s"] = self.ends_age_s
         return known
 
     @classmethod

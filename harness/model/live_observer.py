@@ -13,9 +13,10 @@ class LiveObserver:
         at: when it was written, UTC ns.
         stage: observing or over.
         runs: count by state.
+        ends_at: ends of runs until then are known, UTC ns; None where they are known at once.
         pods: count of the runs' pods by phase.
-        nodes: how many there are.
-        ready_nodes: how many are ready.
+        nodes: how many machines there are, in the pools that the runs' pods use.
+        ready_nodes: how many of them are ready.
         coming_nodes: how many were claimed and take no pods yet, where the autoscaler shows it.
         kubernetes: why the cluster is not observed.
         store_free_bytes: by volume.
@@ -33,6 +34,7 @@ class LiveObserver:
     at: int | None = None
     stage: str | None = None
     runs: Mapping[str, int] | None = None
+    ends_at: int | None = None
     pods: Mapping[str, int] | None = None
     nodes: int | None = None
     ready_nodes: int | None = None
@@ -48,6 +50,11 @@ class LiveObserver:
     requests: Mapping[str, int] | None = None
     last_error: str | None = None
     other: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def ends_age_s(self) -> float | None:
+        """How old the counts of ended runs were when this was written; None where they never are."""
+        return None if self.at is None or self.ends_at is None else (self.at - self.ends_at) / 1e9
 
     def __or__(self, more: "LiveObserver") -> "LiveObserver":
         """Both together; where both know a field, the right one counts."""

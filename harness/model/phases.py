@@ -27,6 +27,7 @@ PULLING = "image pull"
 STARTING = "start"  # init containers, sandbox, volumes
 RUNNING = "running"
 STORING = "storing outputs"  # as far as it can be told from RUNNING: see `UPLOAD_SECONDS`
+SERVING = "serving"  # runs for other pods of its run, which do the work: a scheduler or worker of a Dask cluster
 
 # Phases of one execution by a service whose response is the result (Span.step == the execution), in their order.
 NETWORK = "network"  # as long as an empty exchange takes
@@ -37,7 +38,7 @@ COMPUTING = "compute"
 SENDING = "send data"
 
 SERVICE_PHASES = (NETWORK, BACKEND, QUEUED, LOADING, COMPUTING, SENDING)
-POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING, *SERVICE_PHASES)
+POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING, SERVING, *SERVICE_PHASES)
 
 # Phases that only the decomposition of a run's wait has.
 DISPATCH = "dispatch"  # due, not yet sent: the load generator's lag
@@ -49,7 +50,7 @@ UNKNOWN = "unknown"
 
 RUN_PHASES = (
     DISPATCH, SUBMIT, CONTROLLER, UNSCHEDULABLE, PROVISIONING, SCHEDULING, PULLING, STARTING, RUNNING, STORING,
-    *SERVICE_PHASES, PUBLISHING, UNKNOWN,
+    SERVING, *SERVICE_PHASES, PUBLISHING, UNKNOWN,
 )  # fmt: skip
 
 # Event.kind "Run": Event.reason is one of these, Event.object the run's id.
@@ -58,6 +59,10 @@ FAILED = "FAILED"
 CANCELED = "CANCELED"
 SKIPPED = "SKIPPED"
 TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
+
+# Event.kind "Platform": a component's version (Event.reason VERSION) when it was first seen, or changed.
+PLATFORM = "Platform"
+VERSION = "Version"
 
 # Event.kind "Task": Event.reason is the state of a task that failed, waits or was skipped, or CACHED; Event.object is
 # the task's name, Event.message what the platform says about it.
@@ -108,6 +113,15 @@ NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
 REQUESTED_CPU_CORES = "requested_cpu_cores"
 REQUESTED_MEMORY_BYTES = "requested_memory_bytes"
 REQUESTED_GPUS = "requested_gpus"
+REQUESTED_EPHEMERAL_BYTES = "requested_ephemeral_bytes"  # ephemeral storage
+CPU_LIMIT_CORES = "cpu_limit_cores"  # of the step's container, 0 without one; labels as for requests
 POD_CPU_CORES = "pod_cpu_cores"  # used; labels: pod
 POD_MEMORY_BYTES = "pod_memory_bytes"
+# Of the kernel's scheduler (CFS), per second, of containers with a CPU limit; labels: pod.
+POD_CFS_PERIODS = "pod_cfs_periods_per_s"
+POD_CFS_THROTTLED = "pod_cfs_throttled_periods_per_s"
+# Of a whole run that is a process, with all processes that it started; labels: run.
+PROCESS_CPU_SECONDS = "process_cpu_seconds"
+PROCESS_PEAK_BYTES = "process_peak_bytes"
 GENERATOR_CPU = "generator_cpu"  # share of one core; labels: worker
+GENERATOR_RATE = "generator_rate"  # submissions per second that a bare loop could send before t0; labels: worker

@@ -49,7 +49,8 @@ class Plan:
     """Target, scenarios, schedule, limits: everything needed to repeat the test.
 
     `schedule` and `target_options` are plain values, so that the manifest can be read without Pipeswarm. `digests` are
-    SHA-256 of the pipeline, the scenarios and the schedule; `command` repeats the test.
+    SHA-256 of the pipeline, the scenarios and the schedule; `command` repeats the test. `versions` are those of our own
+    software, `platform_versions` those that the platform's components named at the start.
     """
 
     target: str
@@ -70,6 +71,7 @@ class Plan:
     redact: tuple[str, ...] = ()  # parameters whose values are hidden in what is recorded
     redacted: tuple[str, ...] = ()  # files kept without these values; their digests are of what was given
     observer: ObserverPlan = field(default_factory=ObserverPlan)
+    platform_versions: Mapping[str, str] = field(default_factory=dict)
     id: str = ""  # of a test that is driven here; a worker's records name it, wherever they are found
 
     @classmethod
@@ -82,3 +84,8 @@ class Plan:
             TypeError: a field is missing, or is not of its type.
         """
         return from_plain(cls, raw)
+
+    @property
+    def tenants(self) -> tuple[str, ...]:
+        """The tenants with a namespace of that name each; none where all runs are in one namespace."""
+        return tuple(filter(None, str(self.target_options.get("tenants") or "").split(";")))

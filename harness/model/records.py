@@ -19,7 +19,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One row of the ledger: one arrival of the schedule. Latency is `answered_at - due_at`, in ns."""
+    """One row of the ledger: one arrival of the schedule. Latency is `answered_at - due_at`, in ns.
+
+    `tenant` is on whose behalf it was sent; "" if that was not said.
+    """
 
     seq: int
     scenario_id: str
@@ -32,6 +35,7 @@ class Submission:
     worker: int
     status: int | None  # of the HTTP response; None without a response
     error: str | None
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +107,7 @@ class Node:
     spot: bool = False
     price: float | None = None  # per hour
     source: str = "kubernetes"
+    gpus_at: int | None = None  # when its GPUs could be allocated, where the observer saw that; by its own clock
     virtual: bool = False  # no machine: a cloud runs, and charges, each of its pods by itself
+    machine: str = ""  # the cloud's name of its type, such as Standard_D4s_v5; "" where unknown
+    ephemeral: float = 0.0  # allocatable bytes of ephemeral storage; 0 where unknown

@@ -40,3 +40,8 @@ def of_uploads() -> Sampling:
 def of_failures() -> Sampling:
     """For the launcher's logs of steps that failed, by task."""
     return Sampling(20, 100)
+
+
+def of_uses() -> Sampling:
+    """For the measurements of steps in simulated time, by task."""
+    return Sampling(100, 3000)

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 class Scenario:
     """An id, a name, and the parameter values of one pipeline run.
 
-    `values` are already typed for the target's inputs; `row` keeps the CSV cells as they were read.
+    `values` are already typed for the target's inputs; `row` keeps the CSV cells as they were read. `tenant` is on
+    whose behalf it runs, "" if that is not said: the column `tenant` of the scenarios, or of a replayed schedule.
     """
 
     id: str
     name: str
     values: Mapping[str, object]
     row: Mapping[str, str]
+    tenant: str = ""
 
     @property
     def run_name(self) -> str:

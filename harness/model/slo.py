@@ -10,7 +10,9 @@ limit      = a duration for quantities, a number or percentage for ratios, a rat
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 
 from harness.model.errors import ConfigError
 from harness.model.phases import RUN_PHASES
@@ -117,15 +119,14 @@ def parse_share(text: str) -> float:
     try:
         share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        share = -1.0
+        share = nan
     if not 0 <= share <= 1:
         raise ConfigError(f"'{text}' is not a share", "write it as 0.01 or 1%")
     return share
 
 
-def _limit(text: str, parse: object, limit: str) -> float:
-    assert callable(parse)
+def _limit(text: str, parse: Callable[[str], float], limit: str) -> float:
     try:
-        return float(parse(limit))
+        return parse(limit)
     except ConfigError as error:
         raise ConfigError(f"the SLO '{text}': {error.message}", error.hint) from error

@@ -1,12 +1,13 @@
 """Rates, durations and quantities as users write them: ``2/s 120/m 500/h``, ``90s 10m 1h30m``, ``500m 2Gi``."""
 
 import re
-from math import isfinite
+from math import isfinite, nan
 
 from harness.model.errors import ConfigError
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_LONGEST = 64  # characters of a duration, for the search takes quadratic time; and of a text that is shown
 _LEAST_S = 1e-6  # shorter is shown as 0
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|m|h|d)")
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E)?")
@@ -23,7 +24,7 @@ def parse_duration(text: str | float) -> float:
         ConfigError: the text is not a duration.
     """
     compact = str(text).replace(" ", "")
-    parts = _DURATION_PART.findall(compact)
+    parts = _DURATION_PART.findall(compact) if len(compact) <= _LONGEST else []
     if parts and "".join(number + unit for number, unit in parts) == compact:
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
         if isfinite(seconds):
@@ -49,19 +50,24 @@ def parse_quantity(text: str | float) -> float:
         ConfigError: the text is not a quantity.
     """
     match = _QUANTITY.fullmatch(str(text).strip())
-    if match and isfinite(value := float(match[1]) * _QUANTITY_FACTORS.get(match[2] or "", 1.0)):
+    if match and isfinite(value := float(match[1]) * _QUANTITY_FACTORS.get(match[2], 1.0)):
         return value
-    raise ConfigError(f"'{text}' is not a Kubernetes quantity", "write it as 500m, 2, 128Mi or 4Gi")
+    raise ConfigError(f"'{_short(text)}' is not a Kubernetes quantity", "write it as 500m, 2, 128Mi or 4Gi")
 
 
 def _bare(text: str | float, what: str, hint: str) -> float:
     try:
         value = float(text)
     except (OverflowError, TypeError, ValueError):
-        value = -1.0
+        value = nan
     if not (isfinite(value) and value >= 0):
-        raise ConfigError(f"'{text}' is not {what}", hint)
+        raise ConfigError(f"'{_short(text)}' is not {what}", hint)
     return value
+
+
+def _short(text: str | float) -> str:
+    shown = str(text)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
 
 def format_duration(seconds: float) -> str:
@@ -96,8 +102,10 @@ def counted(count: float, noun: str) -> str:
 
 def format_bytes(count: float) -> str:
     """A byte count for people, in binary units: ``1.5 GiB``."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(count) < 1024 or unit == "TiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+    if abs(count) < 1024:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
         count /= 1024
-    raise AssertionError
+        if abs(count) < 1024:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1024:.1f} TiB"

@@ -29,7 +29,7 @@ class Assignment:
         count: of workers.
         ahead_ns: by how much the worker's clock is ahead of the master's.
         hidden: values that must not be recorded.
-        with_token: whether the bearer token was given for the plan's host.
+        with_credentials: whether the credentials were given for the plan's host.
     """
 
     run: str
@@ -41,7 +41,7 @@ class Assignment:
     count: int = 1
     ahead_ns: int = 0
     hidden: tuple[str, ...] = ()
-    with_token: bool = False
+    with_credentials: bool = False
 
     @property
     def closed(self) -> bool:
@@ -73,14 +73,14 @@ class Assignment:
         packed = {
             "run": self.run,
             "plan": asdict(self.plan),
-            "scenarios": [(s.id, s.name, dict(s.values)) for s in self.scenarios],
+            "scenarios": [(s.id, s.name, dict(s.values), s.tenant) for s in self.scenarios],
             "offsets": self.offsets.tobytes(),
             "t0_at": self.t0_at,
             "index": self.index,
             "count": self.count,
             "ahead_ns": self.ahead_ns,
             "hidden": self.hidden,
-            "with_token": self.with_token,
+            "with_credentials": self.with_credentials,
             "version": version("pipeswarm"),
         }
         return {**packed, "digest": _digest(packed), "target": _target_digest(self.plan.target)}
@@ -109,14 +109,14 @@ class Assignment:
         return cls(
             raw["run"],
             Plan.from_mapping(raw["plan"]),
-            [Scenario(id_, name, values, {}) for id_, name, values in raw["scenarios"]],
+            [Scenario(id_, name, values, {}, tenant) for id_, name, values, tenant in raw["scenarios"]],
             array("d", raw["offsets"]),
             raw["t0_at"],
             raw["index"],
             raw["count"],
             raw["ahead_ns"],
             tuple(raw["hidden"]),
-            raw["with_token"],
+            raw["with_credentials"],
         )
 
 

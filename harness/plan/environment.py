@@ -1,24 +1,85 @@
 """The environment of this process. No other module of the product reads it."""
 
+import argparse
+import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from harness.targets.bearer import read_token
+from harness.model.errors import ConfigError
+from harness.plan import http_proxy
+from harness.plan.http_proxy import Proxy
+from harness.plan.options import CREDENTIALS
+from harness.plan.subprocesses import token_command
+from harness.targets.credentials import Credentials
+
+_FALSE = frozenset({"0", "f", "false"})  # as Go's strconv.ParseBool reads them
+_HANDED = "PIPESWARM_CREDENTIALS"
 
 
 def platform_host(variable: str) -> str:
-    """The platform's address in `variable`, such as ``KF_PIPELINES_ENDPOINT``; "" if it is not set."""
-    return os.environ.get(variable, "")
+    """The platform's address in `variable`, such as ``KF_PIPELINES_ENDPOINT``; "" if it is not set.
+
+    Argo's CLI reads ``ARGO_SERVER`` without a scheme, which ``ARGO_SECURE`` says, and a path from ``ARGO_BASE_HREF``.
+    """
+    host = os.environ.get(variable, "")
+    if variable == "ARGO_SERVER" and host:
+        scheme = "http" if os.environ.get("ARGO_SECURE", "").lower() in _FALSE else "https"
+        return f"{scheme}://{host}/{os.environ.get('ARGO_BASE_HREF', '').strip('/')}".rstrip("/")
+    return host
 
 
-def bearer_token(file: str) -> str:
-    """The bearer token in `file`, or in ``PIPESWARM_TOKEN`` if `file` is ""; "" if there is none.
+def default_namespace(platform: Any) -> str:
+    """The namespace that the platform's own tools use where neither an option nor the manifest names one; "" for none.
+
+    As in Argo's CLI: https://github.com/argoproj/argo-workflows/blob/main/cmd/argo/commands/client/conn.go
+    """
+    return os.environ.get(getattr(platform, "NAMESPACE_VARIABLE", ""), "")
+
+
+def verifies_tls(given: argparse.Namespace, platform: Any, host: str) -> bool:
+    """Whether certificates are checked: not with ``--insecure``, nor at the platform's own address if its tools don't.
+
+    The variable counts only for the `host` that the environment names, and only as ``true``, as for Argo's CLI.
+    """
+    skips = os.environ.get(getattr(platform, "INSECURE_VARIABLE", "")) == "true"
+    return not getattr(given, "insecure", False) and not (skips and host == platform_host(platform.HOST_VARIABLE))
+
+
+def credentials(given: argparse.Namespace, platform: Any) -> Credentials:
+    """The credentials that the command line and the environment give, or those of the process that started this one.
+
+    Where the options name no file, the variables of the platform's own tools may. The token is never an option's value,
+    which process lists show.
 
     Raises:
-        ConfigError: the file can't be read.
+        ConfigError: two options exclude each other, or one can't be parsed.
     """
-    return read_token(file, os.environ)
+    if handed := os.environ.get(_HANDED):
+        raw = json.loads(handed)
+        headers = tuple((name, value) for name, value in raw["headers"])
+        return Credentials(**{**raw, "headers": headers, "token_command": tuple(raw["token_command"])})
+    named = {option.name: option.read(getattr(given, option.dest, None)) for option in CREDENTIALS}
+    if named["kubeconfig-token"] and named["token-file"]:
+        raise ConfigError("--kubeconfig-token and --token-file exclude each other", "give one of them")
+    command = token_command(getattr(given, "kube_context", "") or "") if named["kubeconfig-token"] else ()
+    for name, variable in getattr(platform, "FILE_VARIABLES", {}).items():
+        named[name] = named[name] or os.environ.get(variable, "")
+    of_platform = os.environ.get(getattr(platform, "TOKEN_VARIABLE", ""), "").removeprefix("Bearer ")  # Argo's way
+    token = os.environ.get("PIPESWARM_TOKEN", of_platform)  # an empty one is given, too
+    return Credentials(
+        token="" if command or named["token-file"] else token, token_command=command,
+        token_file="" if command else named["token-file"], headers=named["header"],
+        cookie_file=named["cookie-file"], certificate=named["client-certificate"], key=named["client-key"],
+        authorities=named["ca-file"],
+    )  # fmt: skip
+
+
+def handing(credentials: Credentials) -> dict[str, str]:
+    """What gives a child process these credentials, and no others that it might find."""
+    return {_HANDED: json.dumps(asdict(credentials))}
 
 
 def cluster_secret() -> str:
@@ -29,6 +90,15 @@ def cluster_secret() -> str:
 def variables() -> Mapping[str, str]:
     """All variables, for the parsers of other tools' conventions (``AWS_…``)."""
     return os.environ
+
+
+def proxy_for(address: str) -> Proxy | None:
+    """The HTTP proxy for requests to `address`; see `harness.plan.http_proxy`.
+
+    Raises:
+        ConfigError: the variable names none that can be used.
+    """
+    return http_proxy.proxy_for(address, os.environ)
 
 
 def kubeconfig() -> str | None:

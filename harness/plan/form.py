@@ -8,6 +8,7 @@ from harness.model.options import Option
 from harness.plan.form_files import FormFiles
 from harness.plan.validate import OverLimitError
 
+_OPTION = re.compile(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)")
 # As messages name the places in files: "row 3", "a.yaml:3: ".
 _PLACES = re.compile(r"\b(row|line|stage|level) (\d+)|(?<=\w):(\d+):")
 
@@ -58,6 +59,15 @@ class Form:
                     accepted[field], named[option.name] = path, (text.strip(), path)
         self._named = named
         return accepted
+
+    def in_words(self, message: str) -> str:
+        """The message with the labels of fields in place of options: "Max Error Ratio" for ``--max-error-ratio``."""
+
+        def label(option: re.Match[str]) -> str:
+            dest = option[1].replace("-", "_")
+            return dest.replace("_", " ").title() if dest in self._shown else option[0]
+
+        return _OPTION.sub(label, message)
 
     def choices(self) -> dict[str, list[str]]:
         """The files to choose from, by field."""

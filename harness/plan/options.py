@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.abort import AbortRule, parse_abort
-from harness.model.arguments import count, duration_above_0, rate_above_0
+from harness.model.arguments import address, count, duration_above_0, rate_above_0
 from harness.model.errors import ConfigError
 from harness.model.options import Option, parse_pair, with_defaults
 from harness.model.plan import Limits, ObserverPlan
 from harness.model.redaction import without_credentials
 from harness.model.schedules import Concurrency, Replay, Schedule, due_times, find_kind, kinds, schedule_options
 from harness.model.schedules.schedule import DEFAULT, RUNS
-from harness.model.slo import parse_share, parse_slo
-from harness.model.units import parse_duration
+from harness.model.slo import Slo, parse_share, parse_slo
+from harness.model.units import parse_duration, parse_rate
 from harness.plan.schedule_files import read_document, scenarios_of
+from harness.targets.credentials import parse_field
 from harness.targets.scenarios import ParamMode
-from harness.targets.target import Cleanup, Platform
+from harness.targets.target import Cleanup, Platform, own_host
 
 _DEFAULT_RUNS = 60
 _BUILT_IN = re.compile(r"[\w-]+")  # a profile's name; anything else is a path
@@ -78,9 +79,24 @@ LOAD: tuple[Option, ...] = (
     Option("overwrite", False, "replace the run folder that has this --run-name", in_form=False),
 )  # fmt: skip
 INSECURE = Option("insecure", False, "skip TLS certificate checks (platform and Prometheus)", in_form=False)
-TOKEN_FILE = Option(
-    "token-file", "", "file with the bearer token (default: environment variable PIPESWARM_TOKEN)", in_form=False
-)
+CREDENTIALS: tuple[Option, ...] = (
+    Option(
+        "token-file", "", "file with the bearer token, read again as it changes (default: variable PIPESWARM_TOKEN)",
+        in_form=False,
+    ),
+    Option(
+        "kubeconfig-token", False, "send the kubeconfig's bearer token to the platform, renewed by its exec plugin",
+        in_form=False,
+    ),
+    Option(
+        "header", "", "header of the requests to the platform, as 'kubeflow-userid: me@example.org'; repeatable",
+        parse_field, repeatable=True, in_form=False,
+    ),
+    Option("cookie-file", "", "cookies of a session at the platform (Netscape's format)", in_form=False),
+    Option("client-certificate", "", "PEM file with the certificate to show to the platform", in_form=False),
+    Option("client-key", "", "PEM file with its key (default: in the same file)", in_form=False),
+    Option("ca-file", "", "PEM file with the authorities of the platform's certificate", in_form=False),
+)  # fmt: skip
 OBSERVER: tuple[Option, ...] = (
     Option("platform-namespace", "", "namespace of the platform (default: kubeflow); repeatable", repeatable=True),
     Option("kube-context", "", "kubeconfig context of the cluster to observe", in_form=False),
@@ -103,7 +119,7 @@ OBSERVER: tuple[Option, ...] = (
         "redact", "", "parameter whose values are hidden in all that is recorded; repeatable", repeatable=True,
         in_form=False,
     ),
-    TOKEN_FILE,
+    *CREDENTIALS,
 )  # fmt: skip
 WEB_FILES = Option(
     "web-files", ".", "folder whose files the web form may use, and into which it uploads", in_form=False
@@ -112,7 +128,11 @@ WEB_HOST_NAME = Option(
     "web-host-name", "", "name under which browsers reach the web UI, beside localhost and addresses; repeatable",
     repeatable=True, in_form=False,
 )  # fmt: skip
-WEB = (WEB_FILES, WEB_HOST_NAME)
+SERVE_METRICS = Option(
+    "serve-metrics", "", "[ADDRESS:]PORT of a page /metrics for Prometheus, without a login, also headless", address,
+    in_form=False,
+)  # fmt: skip
+WEB = (WEB_FILES, WEB_HOST_NAME, SERVE_METRICS)
 
 
 def named(*names: str) -> tuple[Option, ...]:
@@ -125,6 +145,20 @@ def declared(platform: Platform) -> tuple[Option, ...]:
     """All options of a load test, with a platform's own options and defaults."""
     ours = (SCHEDULE, *schedule_options(), *LOAD, *OBSERVER, *WEB)
     return (*with_defaults(ours, platform.DEFAULTS), *platform.OPTIONS)
+
+
+def groups(platform: Platform) -> dict[str, tuple[Option, ...]]:
+    """All options of a load test by what they are about, as ``--help`` and the web form group them."""
+    load = named("schedule") + schedule_options() + named("scenarios", "param-mode", "seed", "run-name")
+    installation = named("simulate", "fault", "namespace") + OBSERVER
+    of_groups = {"Load": load, "Platform": installation, "Pipeline": platform.OPTIONS, "Web UI": WEB}
+    placed = {each.name for options in (load, installation) for each in options}
+    limits = tuple(each for each in LOAD if each.name not in placed)
+    return {
+        title: with_defaults(options, platform.DEFAULTS)
+        for title, options in {**of_groups, "Limits": limits}.items()
+        if options
+    }
 
 
 def formats_of_files(platform: Platform) -> dict[str, frozenset[str]]:
@@ -154,12 +188,13 @@ def check_texts(options: argparse.Namespace, platform: Platform) -> None:
 
 def register(parser: Any, platform: Platform) -> None:
     """Add all options of a load test to Locust's parser."""
-    group = parser.add_argument_group("Pipeswarm", "what to submit, when, and how long to wait")
-    for option in declared(platform):
-        action = option.add_to(group, env_var=option.variable)
-        # What Locust's own parser sets on the arguments that it adds outside of groups.
-        action.include_in_web_ui = option.in_form
-        action.is_secret = action.is_required = action.is_multiple = False
+    for title, options in groups(platform).items():
+        group = parser.add_argument_group(f"Pipeswarm: {title}")
+        for option in options:
+            action = option.add_to(group, env_var=option.variable)
+            # What Locust's own parser sets on the arguments that it adds outside of groups.
+            action.include_in_web_ui = option.in_form
+            action.is_secret = action.is_required = action.is_multiple = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +227,18 @@ class Settings:
     observer: ObserverPlan = field(default_factory=ObserverPlan)
     target: Mapping[str, str] = field(default_factory=dict)  # texts of the target's own options, and the namespace
     ignored: tuple[str, ...] = ()  # options that were given, and that this kind of schedule does not read
+    assumed: tuple[str, ...] = ()  # how texts without a unit were read
     users: int = 1
     per_scenario: Mapping[str, Any] | None = None  # the schedule's values, where it has one run per scenario
 
-    def ignored_options(self) -> str:
-        """A note each on options and users that the schedule ignores; "" without any."""
+    def notes(self) -> str:
+        """A note each on units that were assumed, and on what the schedule ignores; "" without any."""
         kind, notes = self.schedule.name, ""
+        if self.assumed:
+            notes += f"note: without a unit, {', '.join(self.assumed)}\n"
         if self.ignored:
             verb = "is" if len(self.ignored) == 1 else "are"
-            notes = f"note: {', '.join(self.ignored)} {verb} ignored by --schedule {kind}\n"
+            notes += f"note: {', '.join(self.ignored)} {verb} ignored by --schedule {kind}\n"
         if self.users > 1 and not isinstance(self.schedule, Concurrency):
             notes += (
                 f"note: -u {self.users} is ignored by --schedule {kind}, one user is enough "
@@ -230,7 +268,7 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
     """
     known = declared(platform)
     texts = {each.name: each.text(getattr(options, each.dest, None)) for each in known}
-    host = host.strip().rstrip("/")
+    host = host.strip().rstrip("/") or own_host(platform, {name: str(text) for name, text in texts.items()})
     given = _read((SCHEDULE, *LOAD, *OBSERVER, *platform.OPTIONS), texts)
     own = find_kind(given["schedule"]).OPTIONS
     values = {
@@ -258,6 +296,7 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
         observer=observer_plan(given),
         target={each.name: str(texts[each.name]) for each in (*platform.OPTIONS, *named("namespace"))},
         ignored=tuple(f"--{each.name}" for each in known if each.name in idle and texts[each.name] != each.default),
+        assumed=assumed_units((*own, *LOAD), texts, given["slo"]),
         users=values["users"],
         per_scenario=values if RUNS in own and values["runs"] is None and given["scenarios"] else None,
         slos=tuple(slo.text for slo in given["slo"]),
@@ -265,6 +304,23 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
     )
 
 
+def assumed_units(options: Iterable[Option], texts: Mapping[str, str | bool], slos: Iterable[Slo]) -> tuple[str, ...]:
+    """How rates, durations and limits of objectives were read that have no unit; 0 needs none."""
+    bare = [
+        (f"--{each.name}", str(texts[each.name]), _ASSUMED[each.parse]) for each in options if each.parse in _ASSUMED
+    ]
+    bare += [(f"'{slo.text}'", re.split(r"[<>]=?", slo.text)[-1].strip(), slo.unit) for slo in slos if slo.unit]
+    return tuple(f"{name} is read as {text}{unit}" for name, text, unit in bare if _is_bare(text))
+
+
+def _is_bare(text: str) -> bool:
+    try:
+        return float(text) != 0
+    except ValueError:
+        return False
+
+
+_ASSUMED: Mapping[object, str] = {parse_rate: "/s", rate_above_0: "/s", parse_duration: "s", duration_above_0: "s"}
 # Fields of `Settings` that are the values of the options of the same names.
 _AS_GIVEN = (
     "seed", "abort_on", "cleanup", "cleanup_rate", "scenarios", "param_mode", "baseline", "simulate", "fault",

@@ -12,7 +12,7 @@ from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule, due_times, to_mapping
 from harness.plan.validate import Checked, guard, scenarios_for, versions
 from harness.store.csv_files import schedule_digest
-from harness.targets.scenarios import Input, as_cell
+from harness.targets.scenarios import TENANT, Input, as_cell
 
 _EVERYTHING = {"experiment": "", "experiment_id": "", "namespace": ""}
 
@@ -83,6 +83,8 @@ def plan_arrivals(checked: Checked, plan: Plan, inputs: tuple[Input, ...]) -> Pl
     guard(settings, len(offsets))
     plan = replace(plan, schedule=to_mapping(schedule), intended=intended)
     _check_redaction(settings.redact, scenarios, inputs)
+    if TENANT in settings.redact:
+        scenarios = [replace(scenario, tenant="") for scenario in scenarios]
     if checked.baseline is not None:
         digests = {"schedule": schedule_digest(offsets)} if offsets else {}
         checked.baseline[0].demand_same_load(replace(plan, digests=digests))

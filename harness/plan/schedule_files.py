@@ -64,9 +64,10 @@ def _read_yaml(path: Path) -> object:
 def _read_arrivals(path: Path) -> object:
     if path.is_dir():
         folder = RunFolder.open(path)
-        due_s, ids = folder.read_schedule(), folder.read_scenario_ids()
+        due_s, ids, tenants = folder.read_schedule(), folder.read_scenario_ids(), folder.read_tenants()
+        columns = due_s, ids[: len(due_s)], tenants[: len(due_s)]
         return [
-            (line, {"due_s": at_s, "scenario_id": id_})
-            for line, (at_s, id_) in enumerate(zip_longest(due_s, ids[: len(due_s)], fillvalue=""), 2)
+            (line, {"due_s": at_s, "scenario_id": id_, "tenant": tenant})
+            for line, (at_s, id_, tenant) in enumerate(zip_longest(*columns, fillvalue=""), 2)
         ]
     return list(named_rows_of(path, ("due_s",), _HINT))

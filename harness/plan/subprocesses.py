@@ -30,6 +30,19 @@ def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     )
 
 
+def what_kubeconfig_gives(*what: str) -> list[str]:
+    """The command that prints it: see `harness.collectors.kubernetes.account`."""
+    return [*module("harness.collectors.kubernetes.account"), *what]
+
+
+def token_command(context: str, server: str = "") -> tuple[str, ...]:
+    """The command that prints the bearer token of a context of the kubeconfig; an exec plugin is asked again.
+
+    With `server` it fails if the context leads to another API server by then.
+    """
+    return tuple(what_kubeconfig_gives("token", context, server))
+
+
 def module(name: str) -> list[str]:
     """The command that runs one of our own modules."""
     return [sys.executable, "-P", "-m", name]

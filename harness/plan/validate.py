@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
 
 from harness import reading
@@ -14,6 +15,7 @@ from harness.model.baseline import Baseline
 from harness.model.errors import ConfigError
 from harness.model.scenario import Scenario
 from harness.model.schedules import Replay
+from harness.plan.environment import default_namespace
 from harness.plan.options import Settings
 from harness.plan.subprocesses import generate_scenarios
 from harness.store.baselines import find_baseline
@@ -51,6 +53,8 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     if settings.run_name:
         demand_free(settings.runs_dir, settings.run_name, overwrite=settings.overwrite)
     prepared = platform.prepare(settings.target, simulated=not settings.host)
+    if settings.host and not prepared.options.get("namespace") and (namespace := default_namespace(platform)):
+        prepared = replace(prepared, options={**prepared.options, "namespace": namespace})
     given, scenarios = settings.scenarios, None
     if given and prepared.inputs is not None:
         scenarios = tuple(read_scenarios(given, prepared.inputs, settings.param_mode))
@@ -86,8 +90,34 @@ def scenarios_for(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Sce
     scenarios, table = _all_scenarios(checked, inputs)
     schedule = checked.settings.schedule
     if isinstance(schedule, Replay) and schedule.scenarios:
-        return in_order(scenarios, schedule.scenarios, schedule.source), table
+        scenarios = in_order(scenarios, schedule.scenarios, schedule.source)
+    if isinstance(schedule, Replay) and schedule.tenants:
+        scenarios = _of_tenants(scenarios, schedule.tenants)
     return scenarios, table
+
+
+def demand_known_tenants(scenarios: Sequence[Scenario], known: Sequence[str]) -> None:
+    """Refuse scenarios of tenants that the platform has no place for; where none are `known`, it has one for all.
+
+    Raises:
+        ConfigError: naming the first of these tenants.
+    """
+    unknown = next((scenario for scenario in scenarios if scenario.tenant not in known), None) if known else None
+    if unknown is not None:
+        who = f"is of the tenant '{unknown.tenant}', who has no namespace" if unknown.tenant else "has no tenant"
+        raise ConfigError(
+            f"the scenario {unknown.id} {who}", f"give the column tenant one of these: {', '.join(known)}"
+        )
+
+
+def _of_tenants(scenarios: Sequence[Scenario], tenants: Sequence[str]) -> list[Scenario]:
+    """One scenario per arrival, in turn where there are fewer, each of the tenant that the schedule names."""
+    rounds = (
+        replace(scenario, name=f"{scenario.name}-{turn}") if turn > 1 else scenario
+        for turn in count(1)
+        for scenario in scenarios
+    )
+    return [replace(scenario, tenant=tenant) for scenario, tenant in zip(rounds, tenants, strict=False)]
 
 
 def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list[Scenario]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.model.errors import ConfigError
 from harness.model.units import format_duration
 from harness.planning.observations import Source, read, timeline_of
+from harness.planning.sweeps import DaskWorkers, Workers
 
 if TYPE_CHECKING:
     from harness.analysis.capacity.answered import Answered
@@ -44,6 +45,7 @@ def answer_from(
     price: float | None = None,
     evictions: Evictions | None = None,
     propose: bool = False,
+    workers: Workers | DaskWorkers | None = None,
 ) -> "Answered":
     """Answer a question, from run folders and tables.
 
@@ -56,6 +58,7 @@ def answer_from(
         price: of one node, per hour; none is the recorded price.
         evictions: none for nodes that stay.
         propose: say which test to run next.
+        workers: what the simulator runs on, also when its answers are plotted; none is this process.
 
     Raises:
         ConfigError: the sources or the options can't answer it.
@@ -80,7 +83,7 @@ def answer_from(
         model, warnings = model.scaled(factor), (*warnings, warning)
     if simulator and evictions:
         raise ConfigError("--simulator has its own evictions", "give a profile with spot nodes instead of --spot")
-    ask = _simulator(sources, simulator).ask if simulator else None
+    ask = _simulator(sources, simulator, workers or Workers(1)).ask if simulator else None
     first = answer(model, Question(**{quantity: values[0] for quantity, values in question.items()}), ask)
     largest = model.fitted_on
     return Answered(
@@ -116,7 +119,7 @@ def _axis(name: str, values: Sequence[float]) -> list[float]:
     return spread if name == "within_s" else sorted({float(max(1, round(value))) for value in spread})
 
 
-def _simulator(sources: Sequence[Path], profile: str) -> "CalibratedSimulator":
+def _simulator(sources: Sequence[Path], profile: str, workers: Workers | DaskWorkers) -> "CalibratedSimulator":
     """The simulated platform, calibrated on the run folder."""
     from harness.analysis.capacity.recorded import recorded
     from harness.planning.simulated_burst import package
@@ -134,7 +137,7 @@ def _simulator(sources: Sequence[Path], profile: str) -> "CalibratedSimulator":
     folder = RunFolder.open(folders[0])
     pipeline = folder.read_bytes(PIPELINE) if folder.has(PIPELINE) else package(None)
     try:
-        return calibrate(timeline, whole[0], load_profile(profile), pipeline)
+        return calibrate(timeline, whole[0], load_profile(profile), pipeline, workers)
     except ValueError as error:
         raise ConfigError(f"{folders[0]} can't calibrate a simulator: {error}", "observe the cluster too") from error
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from os.path import commonprefix
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Question, Result
+from harness.model.phases import PLATFORM, VERSION
 from harness.planning.observations import timeline_of
 from harness.targets.table import named_rows_of
 
@@ -68,6 +70,7 @@ def compare_variants(measured: Measurements, *, paired: bool | None, primary: st
     """
     import numpy as np
 
+    from harness.analysis.services.processes import is_of_phase
     from harness.analysis.stats.compare import compare
     from harness.analysis.stats.measures import OF_THE_SCHEDULE, gains
     from harness.analysis.stats.recommend import recommend
@@ -80,7 +83,7 @@ def compare_variants(measured: Measurements, *, paired: bool | None, primary: st
         names = ", ".join(f"'{name}'" for name in dict.fromkeys(c.metric for c in found))
         raise ConfigError(f"'{primary}' was not measured for two variants", f"name one of these: {names}")
     differ = len(set(measured.schedules.values())) > 1
-    relevant = [m for m in measured.rows if not (differ and m.metric in OF_THE_SCHEDULE)]
+    relevant = [m for m in measured.rows if not (differ and m.metric in OF_THE_SCHEDULE) and not is_of_phase(m.metric)]
     return Compared(
         primary or measured.primary,
         found,
@@ -195,7 +198,8 @@ def _warnings(arms: "Mapping[str, Sequence[Timeline]]", tests: "Sequence[Timelin
                     f"the tests differ in scale or target: {difference}", "compare equal tests, or give --force"
                 )
             warnings.append(f"the tests differ in {difference}")
-    for what, of in (("nodes", _nodes), ("address", _host), ("software", _versions)):
+    platform = partial(_platform, among=_unlike([_components(timeline) for timeline in tests]))
+    for what, of in (("nodes", _nodes), ("platform version", platform), ("address", _host), ("software", _versions)):
         seen = {name: list(dict.fromkeys(filter(None, map(of, arm)))) for name, arm in arms.items()}
         if len({each for found in seen.values() for each in found}) > 1:
             each = "; ".join(f"{name}: {' or '.join(found) or 'not observed'}" for name, found in seen.items())
@@ -212,16 +216,35 @@ def _nodes(timeline: "Timeline") -> str:
     from harness.model.units import format_bytes
 
     kinds = []
-    for _, group in timeline.nodes.groupby(["pool", "cpu", "memory", "gpu"], dropna=False):
+    for _, group in timeline.nodes.groupby(["pool", "machine", "cpu", "memory", "gpu"], dropna=False):
         cpu, memory, gpu = (float(floats(group, name)[0]) for name in ("cpu", "memory", "gpu"))
-        size = f" ({cpu:g} cores, {format_bytes(memory)}" if isfinite(cpu + memory) else " (unknown size"
+        size = f"{cpu:g} cores, {format_bytes(memory)}" if isfinite(cpu + memory) else "unknown size"
+        parts = filter(None, (group["machine"].iloc[0], size, f"{gpu:g} GPU" if gpu > 0 else ""))
         most = peak(floats(group, "ready_s"), floats(group, "gone_s"))
-        kinds.append(f"{most} × {group['pool'].iloc[0] or 'node'}{size}{f', {gpu:g} GPU' if gpu > 0 else ''})")
+        kinds.append(f"{most} × {group['pool'].iloc[0] or 'node'} ({', '.join(parts)})")
     return ", ".join(kinds)
 
 
 def _host(timeline: "Timeline") -> str:
     return timeline.plan.host
+
+
+def _components(timeline: "Timeline") -> Mapping[str, str]:
+    """Versions that the platform and its cluster named, by component."""
+    events = timeline.events[(timeline.events["kind"] == PLATFORM) & (timeline.events["reason"] == VERSION)]
+    return {**timeline.plan.platform_versions, **dict(zip(events["object"], events["message"], strict=True))}
+
+
+def _unlike(tests: Sequence[Mapping[str, str]]) -> frozenset[str]:
+    """The components that have two versions; one that some tests could not see is no difference."""
+    pairs = {pair for named in tests for pair in named.items()}
+    names = [name for name, _ in pairs]
+    return frozenset(name for name in names if names.count(name) > 1)
+
+
+def _platform(timeline: "Timeline", among: frozenset[str]) -> str:
+    named = sorted(_components(timeline).items())
+    return ", ".join(f"{name} {version}" for name, version in named if name in among)
 
 
 def _versions(timeline: "Timeline") -> str:

@@ -4,7 +4,9 @@ A pure function of the experiment and the results so far. An interrupted experim
 were kept and continues where it stopped; no finished point is repeated.
 """
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from math import ceil, log2
 from random import Random
 
 from harness.model.experiment import Answer, Experiment, Point, Question, Result, RunOrder, Series
@@ -25,6 +27,34 @@ def next_point(experiment: Experiment, results: Sequence[Result]) -> Point | Non
             open_.append((trials, series.point(at, tallies.get(at, Tally()).trials)))
     # The search with the fewest tests goes first: variants take turns, and drift affects all of them alike.
     return min(open_, key=lambda entry: entry[0])[1] if open_ else None
+
+
+def likely_points(experiment: Experiment, results: Sequence[Result], count: int) -> list[Point]:
+    """The test to make now, and others that may be next: up to `count`, the more likely first.
+
+    Each test is supposed to meet the objectives, and not to.
+    """
+    points: list[Point] = []
+    courses = deque([list(results)])
+    while courses and len(points) < count:
+        course = courses.popleft()
+        point = next_point(experiment, course)
+        if point is None:
+            continue
+        outcomes = (True,) if experiment.question is Question.GRID else (True, False)
+        courses.extend([*course, Result(point, met, {})] for met in outcomes)
+        if point not in points:
+            points.append(point)
+    return points
+
+
+def expected_tests(experiment: Experiment) -> int:
+    """How many tests the answer takes: exactly for a grid, otherwise about as many as bisections take."""
+    if experiment.question is Question.GRID:
+        return sum(1 for _ in grid(experiment))
+    half = (experiment.repetitions + 1) // 2  # equal trials settle a candidate
+    series = all_series(experiment)
+    return sum(ceil(log2(len(each.candidates) + 1)) + 2 * (half - 1) for each in series)
 
 
 def grid(experiment: Experiment) -> Iterator[Point]:

@@ -7,27 +7,26 @@ from pathlib import Path
 
 from harness import reading
 from harness.model.errors import ConfigError
-from harness.model.experiment import Experiment, Point, Result
+from harness.model.experiment import Experiment, Result
 from harness.model.typed import from_plain
-from harness.planning.experiment import next_point
+from harness.planning.experiment import likely_points
 from harness.planning.experiment_file import ExperimentFile
+from harness.planning.experiment_tests import Tester
 
 MAKESPAN = "makespan (s)"
 _AGAIN = "give another --folder"
 RESULTS, _DIGEST = "results.jsonl", "experiment.sha256"
 
 
-def carry_out(
-    plan: ExperimentFile, folder: Path, test: Callable[[Point], Result], report: Callable[[Result, int], None]
-) -> list[Result]:
+def carry_out(plan: ExperimentFile, folder: Path, test: Tester, report: Callable[[Result, int], None]) -> list[Result]:
     """Test point after point until the question is answered; `report` gets each result and how many there are.
 
     Raises:
         ConfigError: the folder can't be written, is damaged, or holds another experiment.
     """
     results = _resume(folder, plan.digest)
-    while (point := next_point(plan.experiment, results)) is not None:
-        result = test(point)
+    while points := likely_points(plan.experiment, results, test.width):
+        result = test.first(points)
         with (folder / RESULTS).open("a", encoding="utf-8") as out:
             out.write(json.dumps(asdict(result)) + "\n")
         results.append(result)

@@ -4,10 +4,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
 from harness.model.experiment import Point, Result
@@ -16,25 +17,59 @@ from harness.planning import simulated_burst
 from harness.planning.cordon import Cordoning, set_nodes
 from harness.planning.experiment_file import ExperimentFile, Hooks
 from harness.planning.observations import timeline_of
+from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.store.names import free_name, safe_name
 
 if TYPE_CHECKING:
     from harness.simulator.profile import Profile
 
-Tester = Callable[[Point], Result]
+
+class Tester(Protocol):
+    """What makes the tests of an experiment, such as a `Sweep`."""
+
+    @property
+    def width(self) -> int:
+        """How many points it can work on at present."""
+
+    def first(self, arguments: Sequence[Point], /) -> Result:
+        """Test the first point; the others may be asked for next."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Makes one test after the other: a platform has no room for two."""
+
+    test: Callable[[Point], Result]
+    width = 1
+
+    def first(self, arguments: Sequence[Point], /) -> Result:
+        """See `Tester`."""
+        return self.test(arguments[0])
+
 
 _ANY = simulated_burst.SimulatedBurst(1, 1.0, (1.0,), 1)  # any result shows whether an SLO can be measured
 _ATTEMPTS = 3  # at a test that is invalid
-_SIMULATED = {"simulate", "fault", "pipeline"}
+_SIMULATED = {"simulate", "fault", "pipeline", "prepare", "pool"}
 
 
-def tester(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoning]) -> Tester:
-    """A function that tests the points of this plan; mistakes in the plan are found here, before anything is written.
+class _Simulated(NamedTuple):
+    """What a variant tests: a platform, its pipeline, and the pool that is sized; see `with_nodes`."""
+
+    profile: "Profile"
+    package: bytes
+    pool: str
+
+
+def tester(
+    plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoning], workers: Workers | DaskWorkers
+) -> Tester:
+    """What tests the points of this plan; mistakes in the plan are found here, before anything is written.
 
     Args:
         plan: of the experiment.
         folder: of the experiment; load tests leave their run folders in it.
         connect: connects to the cluster, for plans that cordon nodes.
+        workers: what simulations run on.
 
     Raises:
         ConfigError: a variant's options, an objective or the locustfile can't work.
@@ -42,16 +77,16 @@ def tester(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoning])
     if not plan.simulate:
         if not plan.locustfile.is_file():
             raise ConfigError(f"there is no locustfile {plan.locustfile}", "give a path relative to the plan's folder")
-        return lambda point: _load_test(plan, folder, connect, point)
+        return OneByOne(partial(_load_test, plan, folder, connect))
     platforms = {name: _platform(plan, name) for name in plan.variants}
     slos = tuple(map(parse_slo, plan.slos))
     for slo in slos:
         _measure(slo, _ANY)
-    return lambda point: _simulate(platforms[point.variant], slos, plan.experiment.seed, point)
+    return Sweep(partial(_simulate, platforms, slos, plan.experiment.seed), workers)
 
 
-def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
-    """The simulated platform of a variant, and its pipeline."""
+def _platform(plan: ExperimentFile, variant: str) -> _Simulated:
+    from harness.prepare.options import parse_settings
     from harness.simulator.faults import parse_fault
     from harness.simulator.profile.file import load_profile
 
@@ -67,19 +102,25 @@ def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
     if fault is not None:
         profile = replace(profile, faults=(*profile.faults, fault))
     pipeline = Path(str(options["pipeline"])) if "pipeline" in options else plan.pipeline
-    return profile, simulated_burst.package(pipeline, profile)
+    changes, pool = parse_settings(str(options.get("prepare") or "")), str(options.get("pool") or "")
+    package = simulated_burst.package(pipeline, profile, changes)
+    if pool:
+        simulated_burst.with_nodes(profile, 1, package, pool)
+    return _Simulated(profile, package, pool)
 
 
-def _simulate(platform: "tuple[Profile, bytes]", slos: Sequence[Slo], base_seed: int, point: Point) -> Result:
-    profile, pipeline = platform
+def _simulate(platforms: Mapping[str, _Simulated], slos: Sequence[Slo], base_seed: int, point: Point) -> Result:
+    platform = platforms[point.variant]
     # Variants of one repetition share random numbers; repetitions and sizes do not.
     seed = Random(f"{base_seed}/{point.load}/{point.nodes}/{point.repetition}").getrandbits(32)
-    test = simulated_burst.burst(simulated_burst.with_nodes(profile, point.nodes), pipeline, point.load, seed)
+    profile = simulated_burst.with_nodes(platform.profile, point.nodes, platform.package, platform.pool)
+    test = simulated_burst.burst(profile, platform.package, point.load, seed)
     met = all(slo.holds(_measure(slo, test)) for slo in slos)
     values = {
         "makespan (s)": test.duration_s,
         "run.duration p95 (s)": _quantile(test.run_s, 95.0),
         "failed_ratio": 1 - test.succeeded / test.runs,
+        **({"cost": test.cost, "goodput (runs/money)": test.succeeded / test.cost} if test.cost else {}),
     }
     return Result(point, met, values)
 

@@ -5,14 +5,15 @@ try more or fewer. Here it is a search (`harness.planning.search`) whose trials 
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import floor, inf
 
+from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.cluster import PoolPod
 from harness.planning.search import Search, Tally
 
 _LACKS = re.compile(r"Insufficient ([\w/-]+(?:\.[\w/-]+)*)|(Too many pods)")
-_DRIVER = "-driver"
 _GRACE_S = 5.0  # the scheduler may need a moment after a node has become ready or a pod has gone
 _EPSILON = 1e-9
 
@@ -108,6 +109,27 @@ def search(most: int, guess: int | None, repetitions: int) -> Search:
     return Search(most, repetitions, None if guess is None else min(max(guess, 1), most) - 1)
 
 
+def is_driver(pod: PoolPod) -> bool:
+    """One of KFP's drivers, which tolerate no taint and go to any node that takes them."""
+    return pod.task.endswith(DRIVER_SUFFIX)
+
+
+def by_room(pods: Collection[PoolPod], nodes: Collection[str], *, tainted: bool) -> tuple[list[PoolPod], list[PoolPod]]:
+    """The pods that take or want room on the pool's nodes, and drivers that run elsewhere and say nothing about it.
+
+    Args:
+        pods: of a trial.
+        nodes: the pool's.
+        tainted: drivers can't run on them.
+    """
+    elsewhere = tainted or any(is_driver(pod) and pod.node and pod.node not in nodes for pod in pods)
+    here: list[PoolPod] = []
+    away: list[PoolPod] = []
+    for pod in pods:
+        (away if elsewhere and is_driver(pod) and pod.node not in nodes else here).append(pod)
+    return here, away
+
+
 def judge(jobs: int, snapshot: Snapshot) -> Verdict | None:
     """The verdict of a snapshot; none while it is still open.
 
@@ -128,7 +150,7 @@ def lack(blocked: Sequence[Blocked]) -> str:
     for pod in blocked:
         for resource, pods in _LACKS.findall(pod.message):
             name = "pods" if pods else resource
-            found[name] = found.get(name, True) and pod.task.endswith(_DRIVER)
+            found[name] = found.get(name, True) and pod.task.endswith(DRIVER_SUFFIX)
     return ", ".join(f"driver pods: {name}" if drivers else name for name, drivers in sorted(found.items()))
 
 

@@ -12,7 +12,7 @@ from harness.model.http import Exchange
 from harness.model.phases import TERMINAL_STATES
 from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
-from harness.planning.jobs_per_node import Blocked, NodeCapacity, Snapshot, Trial, Verdict, judge
+from harness.planning.jobs_per_node import Blocked, NodeCapacity, Snapshot, Trial, Verdict, by_room, is_driver, judge
 from harness.targets import kfp
 from harness.targets.target import Cleanup, RejectedError
 
@@ -66,7 +66,7 @@ class NodePoolTrials:
                 f"'{self.pool}' is a virtual node: it takes any number of jobs, and each pod is charged by itself",
                 "give --pool NAME of a pool of machines",
             )
-        texts = dict.fromkeys(("experiment", "namespace", "service-account", "pipeline-id", "version-id"), "")
+        texts = dict.fromkeys(("namespace", *(option.name for option in kfp.OPTIONS)), "")
         texts |= {"pipeline": str(settings.pipeline or ""), "caching": "off"}
         prepared = kfp.prepare(texts, simulated=settings.pipeline is None)
         self.package = prepared.package or b""
@@ -74,6 +74,12 @@ class NodePoolTrials:
         found = kfp.KfpTarget(options, package=prepared.package).set_up(exchange)
         self._target = kfp.KfpTarget(options | dict(found.options), since=time.time_ns())
         self._trials = 0
+        self._waiting_elsewhere = ""  # the scheduler's message on a driver
+
+    @property
+    def drives_elsewhere(self) -> bool:
+        """Drivers, which tolerate no taint, don't run in this pool; false while it is empty."""
+        return _tainted(self._nodes())
 
     def node_capacity(self) -> NodeCapacity | None:
         """Of the pool's first node, less what its daemons request; none while the pool is empty."""
@@ -142,9 +148,10 @@ class NodePoolTrials:
             if verdict is not None:
                 return verdict
             time.sleep(_POLL_S)
+        drivers = f"; drivers wait for a node elsewhere: {self._waiting_elsewhere}" if self._waiting_elsewhere else ""
         raise TargetUnreachableError(
-            f"no verdict on {counted(jobs, 'run')} per node after {format_duration(self._settings.trial_s)}",
-            "give a longer --trial",
+            f"no verdict on {counted(jobs, 'run')} per node after {format_duration(self._settings.trial_s)}{drivers}",
+            "make room for the drivers" if drivers else "give a longer --trial",
         )
 
     def _snapshot(self, runs: Collection[str], blocked_since: dict[str, float]) -> Snapshot:
@@ -156,17 +163,15 @@ class NodePoolTrials:
         nodes = [each for each in everything if each.node.pool == self.pool]
         pods = {pod.name: pod for pod in self._cluster.pods() if pod.run in runs}
         outside = {each.node.name for each in everything if each.node.pool != self.pool}
-        strayed = sorted({pod.node for pod in pods.values()} & outside)
-        if strayed:
-            raise ConfigError(
-                f"pods of the runs go to nodes outside pool '{self.pool}': {', '.join(strayed[:3])}",
-                "give the steps a node selector for the pool, or taint the other nodes",
-            )
+        self._refuse_strayed({pod.node for pod in pods.values() if not is_driver(pod)} & outside)
         if finished and not pods:
             raise ConfigError(
                 "runs finished, but none of their pods can be seen",
                 "check that the kubeconfig is for the platform's cluster, and that --namespace is that of the runs",
             )
+        here, elsewhere = by_room(pods.values(), {each.node.name for each in nodes}, tainted=_tainted(nodes))
+        self._waiting_elsewhere = next((pod.unschedulable for pod in elsewhere if pod.unschedulable), "")
+        pods = {pod.name: pod for pod in here}
         blocked = {name: pod for name, pod in pods.items() if pod.unschedulable}
         for name in set(blocked_since) - set(blocked):
             del blocked_since[name]
@@ -177,6 +182,13 @@ class NodePoolTrials:
         if len(nodes) > 1 and not found:
             found = self._were_blocked(pods)
         return Snapshot(len(nodes), sum(each.node.ready_at is not None for each in nodes), finished, found)
+
+    def _refuse_strayed(self, nodes: Collection[str]) -> None:
+        if nodes:
+            raise ConfigError(
+                f"steps of the runs go to nodes outside pool '{self.pool}': {', '.join(sorted(nodes)[:3])}",
+                "give the steps a node selector for the pool, or taint the other nodes",
+            )
 
     def _were_blocked(self, pods: Mapping[str, PoolPod]) -> tuple[Blocked, ...]:
         """Pods that were blocked before the second node came: only the scheduler's events still show it."""
@@ -217,3 +229,7 @@ class NodePoolTrials:
 
     def _nodes(self) -> list[PoolNode]:
         return [each for each in self._cluster.nodes() if each.node.pool == self.pool]
+
+
+def _tainted(nodes: Sequence[PoolNode]) -> bool:
+    return bool(nodes) and all(each.tainted for each in nodes)

@@ -1,6 +1,6 @@
 """A burst of runs on the simulated platform, KFP or hetida designer, in simulated time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -9,13 +9,18 @@ import orjson
 
 from harness import reading
 from harness.model.errors import ConfigError
+from harness.prepare.settings import Settings
+from harness.simulator.cluster import Node, NullListener
+from harness.simulator.cluster.shapes import Shape, admits, allocatable, labels_of, taints_of
 from harness.simulator.faults import inject
 from harness.simulator.hetida import Ending, Job, Service
 from harness.simulator.hetida.requests import backend_request
 from harness.simulator.kfp.errors import RpcError
+from harness.simulator.kfp.graph import EXECUTOR, flatten
+from harness.simulator.kfp.packages import parse_package
 from harness.simulator.kfp.records import OVER, SUCCEEDED
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Profile
+from harness.simulator.profile import Pool, Profile
 
 _SLICE_S = 60.0
 _LONGEST_S = 14 * 86400.0
@@ -23,25 +28,56 @@ _LONGEST_S = 14 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class SimulatedBurst:
-    """The result of a burst of `runs`: seconds until the last one ended and of each run, and how many succeeded."""
+    """The result of a burst of `runs`: seconds until the last one ended and of each run, and how many succeeded.
+
+    `cost` is that of the nodes until then; none if the price of one is unknown.
+    """
 
     runs: int
     duration_s: float
     run_s: tuple[float, ...]
     succeeded: int
+    cost: float | None = None
 
 
-def package(path: Path | None, profile: Profile | None = None) -> bytes:
+class _Nodes(NullListener):
+    """Knows every node that there was."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, Node] = {}
+
+    def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
+        del reason, message
+        self.all[node.name] = node
+
+    def cost(self, until_s: float) -> float | None:
+        total = 0.0
+        for node in self.all.values():
+            if node.pool.price is None:
+                return None
+            gone = until_s if node.gone is None else min(node.gone, until_s)
+            total += max(0.0, gone - node.created) / 3600 * node.pool.price
+        return total
+
+
+def package(path: Path | None, profile: Profile | None = None, changes: Sequence[Settings] = ()) -> bytes:
     """The compiled pipeline (IR), or the transformation for a profile of hetida designer; none is the built-in one.
 
+    `changes` are made to a pipeline.
+
     Raises:
-        ConfigError: the file can't be read.
+        ConfigError: the file can't be read, or the pipeline can't be changed so.
     """
     from harness.targets import hetida, kfp
+    from harness.targets.kfp.pipeline import read_pipeline
 
     if profile is not None and profile.hetida is not None:
+        if changes:
+            raise ConfigError("only pipelines of KFP can be prepared", "leave 'prepare' out")
         texts = {option.name: str(option.text(None)) for option in hetida.OPTIONS}
         return hetida.prepare({**texts, "transformation": str(path or "")}, simulated=True).package or b""
+    if changes:
+        return read_pipeline(path or kfp.EXAMPLE, changes).package
     if path is None:
         return kfp.EXAMPLE.read_bytes()
     try:
@@ -50,29 +86,87 @@ def package(path: Path | None, profile: Profile | None = None) -> bytes:
         raise ConfigError(f"the pipeline {path} can't be read: {error.strerror}", "give its compiled YAML") from error
 
 
-def with_nodes(profile: Profile, nodes: int) -> Profile:
-    """The profile with exactly `nodes` machines for steps, all ready from the start, and no autoscaler.
+def with_nodes(profile: Profile, nodes: int, package: bytes, pool: str = "") -> Profile:
+    """The profile with exactly `nodes` machines for the pipeline's steps, ready from the start, and no autoscaler.
 
+    With a `pool`, that one has as many machines. Then the others and the autoscaler, which replaces evicted machines,
+    stay, but other spot pools begin empty.
     Of hetida designer it is that many replicas of the runtime, with as many machines for each as the profile has.
 
     Raises:
-        ConfigError: the profile has no pool without taints.
+        ConfigError: the profile has no pool that takes a step of the pipeline, or none called `pool`.
     """
+    if pool:
+        return _with_pool(profile, nodes, pool)
     if profile.hetida is not None:
         was = profile.hetida.runtime
         runtime = replace(was, replicas=nodes, nodes=ceil(nodes * was.nodes / was.replicas))
         return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
-    pools = [pool for pool in profile.pools if not pool.taints]
-    if not pools:
-        raise ConfigError(f"the profile '{profile.name}' has no pool without taints", "add one for the steps")
-    main = max(pools, key=lambda pool: pool.max)
-    resized = tuple(
-        replace(pool, initial=nodes, min=nodes, max=nodes) if pool is main
-        else pool if pool.taints
-        else replace(pool, initial=0, min=0, max=0)
-        for pool in profile.pools
+    steps = _steps(package)
+    main = _main_pool(profile, steps)
+    others = [step for step in steps if not _takes(main, step)]
+
+    def resized(pool: Pool) -> Pool:
+        if pool is main:
+            return replace(pool, initial=nodes, min=nodes, max=nodes)
+        # Drivers tolerate no taint, and some steps may need another pool.
+        if taints_of(main) or any(_takes(pool, step) for step in others):
+            return replace(pool, initial=pool.initial or pool.max)
+        return pool if pool.taints else replace(pool, initial=0, min=0, max=0)
+
+    return replace(profile, pools=tuple(map(resized, profile.pools)), autoscaler=None)
+
+
+def _with_pool(profile: Profile, nodes: int, pool: str) -> Profile:
+    names = [] if profile.hetida is not None else [each.name for each in profile.pools]
+    if pool not in names:
+        raise ConfigError(
+            f"the profile '{profile.name}' has no pool '{pool}' for steps", f"it has: {', '.join(names) or 'none'}"
+        )
+    sized = (
+        replace(each, initial=nodes, min=nodes, max=nodes) if each.name == pool
+        else replace(each, initial=0, min=0) if each.spot
+        else each
+        for each in profile.pools
     )  # fmt: skip
-    return replace(profile, pools=resized, autoscaler=None)
+    return replace(profile, pools=tuple(sized))
+
+
+def pool_of_steps(profile: Profile, package: bytes) -> Pool:
+    """The pool that takes most steps of a compiled pipeline, by selectors, tolerations and requests; then the largest.
+
+    Raises:
+        ConfigError: none takes any, or the pipeline can't be read.
+    """
+    return _main_pool(profile, _steps(package))
+
+
+def _steps(package: bytes) -> list[Shape]:
+    try:
+        spec, platform = parse_package(package)
+    except RpcError as error:
+        raise ConfigError(f"the pipeline can't be read: {error.message}", "give its compiled YAML") from error
+    return [plan.container.shape for plan in flatten(spec, platform, {}, 1).plans if plan.role == EXECUTOR]
+
+
+def _main_pool(profile: Profile, steps: Sequence[Shape]) -> Pool:
+    def suits(pool: Pool) -> tuple[int, int, int]:
+        taken = [step for step in steps if _takes(pool, step)]
+        # Machines with GPUs are for the steps that need one, even if others could run there.
+        return sum(bool(step.gpu) == bool(pool.gpu) for step in taken), len(taken), pool.max
+
+    main = max(profile.pools, key=suits)
+    if not any(_takes(main, step) for step in steps):
+        raise ConfigError(
+            f"no pool of the profile '{profile.name}' takes a step of the pipeline, by selectors, tolerations and size",
+            "add one without taints, or with the labels and taints of the steps' pool",
+        )
+    return main
+
+
+def _takes(pool: Pool, step: Shape) -> bool:
+    enough = all(has >= wants for has, wants in zip(allocatable(pool), step[:3], strict=True))
+    return enough and admits(labels_of(pool), taints_of(pool), step)
 
 
 def burst(profile: Profile, package: bytes, runs: int, seed: int) -> SimulatedBurst:
@@ -81,7 +175,8 @@ def burst(profile: Profile, package: bytes, runs: int, seed: int) -> SimulatedBu
     Raises:
         ConfigError: the pipeline can't run on this platform, or runs are unfinished after two simulated weeks.
     """
-    platform = Platform(profile, seed)
+    nodes = _Nodes()
+    platform = Platform(profile, seed, nodes)
     for fault in profile.faults:
         inject(platform, fault)
     if platform.hetida is not None:
@@ -95,7 +190,8 @@ def burst(profile: Profile, package: bytes, runs: int, seed: int) -> SimulatedBu
         server.start_run(run, lambda answer: rejected.append(answer) if isinstance(answer, RpcError) else None)
     _simulate(platform, runs, lambda: sum(run.state in OVER for run in started) + len(rejected))
     ends = [run.finished for run in started if run.finished is not None]
-    return SimulatedBurst(runs, max(ends, default=0.0), tuple(ends), sum(run.state == SUCCEEDED for run in started))
+    last, succeeded = max(ends, default=0.0), sum(run.state == SUCCEEDED for run in started)
+    return SimulatedBurst(runs, last, tuple(ends), succeeded, nodes.cost(last))
 
 
 def _executions(platform: Platform, service: Service, package: bytes, runs: int) -> SimulatedBurst:

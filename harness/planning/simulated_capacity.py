@@ -16,6 +16,7 @@ from harness.analysis.timeline import Timeline
 from harness.planning import simulated_burst
 from harness.planning.calibration import STEP, calibrated
 from harness.planning.search import largest_passing
+from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.simulator.profile import Profile
 
 _SEEDS = 11
@@ -30,6 +31,7 @@ class CalibratedSimulator:
     profile: Profile
     pipeline: bytes
     factor: float
+    workers: Workers | DaskWorkers
 
     def ask(self, question: Question) -> tuple[float | None, float | None, float | None]:
         """The answer with its 90 % interval: low, value, high, in the asked quantity's unit."""
@@ -60,16 +62,19 @@ class CalibratedSimulator:
 
     def durations(self, runs: int, nodes: int) -> tuple[float, float, float]:
         """The 5 %, 50 % and 95 % quantiles of the next test's duration, in seconds."""
-        profile = simulated_burst.with_nodes(self.profile, nodes)
-        logs = np.log([simulated_burst.burst(profile, self.pipeline, runs, seed).duration_s for seed in range(_SEEDS)])
+        profile = simulated_burst.with_nodes(self.profile, nodes, self.pipeline)
+        sweep = Sweep(partial(_duration_s, profile, self.pipeline, runs), self.workers)
+        logs = np.log(sweep.map(range(_SEEDS)))
         spread = float(np.sqrt(logs.var(ddof=1) + _NOISE**2 + log(self.factor) ** 2))
         centre = float(np.median(logs)) + log(self.factor)
         low, middle, high = (exp(centre + spread * z) for z in (-1.645, 0.0, 1.645))
         return low, middle, high
 
 
-def calibrate(timeline: Timeline, observation: Observation, profile: Profile, pipeline: bytes) -> CalibratedSimulator:
-    """Calibrate `profile` on a test; `observation` is the whole test.
+def calibrate(
+    timeline: Timeline, observation: Observation, profile: Profile, pipeline: bytes, workers: Workers | DaskWorkers
+) -> CalibratedSimulator:
+    """Calibrate `profile` on a test; `observation` is the whole test, and `workers` simulate.
 
     Raises:
         ValueError: too few pods were observed.
@@ -78,11 +83,16 @@ def calibrate(timeline: Timeline, observation: Observation, profile: Profile, pi
     if not any(each.what.startswith(STEP) for each in learned):
         raise ValueError("too few pods of steps were observed")
     node = timeline.run_nodes.iloc[0]
+    main = simulated_burst.pool_of_steps(profile, pipeline)
     pools = tuple(
-        pool if pool.taints
-        else replace(pool, cpu=float(node["cpu"]), memory=float(node["memory"]), reserved_cpu=0.0, reserved_memory=0.0)
+        replace(pool, cpu=float(node["cpu"]), memory=float(node["memory"]), reserved_cpu=0.0, reserved_memory=0.0)
+        if pool is main else pool
         for pool in profile.pools
     )  # fmt: skip
-    plain = CalibratedSimulator(replace(profile, pools=pools), pipeline, 1.0)
+    plain = CalibratedSimulator(replace(profile, pools=pools), pipeline, 1.0, workers)
     simulated = plain.durations(round(observation.runs), max(1, round(observation.nodes)))[1]
     return replace(plain, factor=observation.duration_s / simulated)
+
+
+def _duration_s(profile: Profile, pipeline: bytes, runs: int, seed: int) -> float:
+    return simulated_burst.burst(profile, pipeline, runs, seed).duration_s

@@ -8,6 +8,7 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.prepare.placement import place
+from harness.prepare.pools import parametrize
 from harness.prepare.settings import RESOURCE_KEYS, Resources, Retry, Settings
 from harness.prepare.steps import Document, Task, container_of, matching, separate
 
@@ -35,6 +36,8 @@ def prepared(documents: Sequence[Document], settings: Settings) -> list[Document
     steps = [(task, container) for task in chosen if (container := container_of(spec, task)) is not None]
     _resources(steps, settings)
     _images(steps, settings.images)
+    if settings.placement.parameter:
+        parametrize(spec, platform, [task for task, _ in steps], settings.placement)
     for task, _ in steps:
         if settings.retry is not None:
             _retry(task.spec, settings.retry)

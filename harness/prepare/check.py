@@ -3,8 +3,10 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from harness.model.units import format_duration
 from harness.prepare.changes import platform_of
 from harness.prepare.settings import RESOURCE_KEYS, SPOT
 from harness.prepare.steps import Document, Task, container_of, tasks_of
@@ -30,6 +32,7 @@ class Finding:
         found: what the pipeline has.
         cost: what it does to a load test.
         remedy: what to do; a question where only the user can know.
+        at_most_s: seconds that it costs at each start, at most; none if that was not measured.
     """
 
     kind: str
@@ -37,14 +40,20 @@ class Finding:
     found: str
     cost: str
     remedy: str
+    at_most_s: float | None = None
 
 
-def check(documents: Sequence[Document], spot: tuple[str, str] | None = None) -> list[Finding]:
+def check(
+    documents: Sequence[Document],
+    spot: tuple[str, str] | None = None,
+    quickest_s: Mapping[str, float] = MappingProxyType({}),
+) -> list[Finding]:
     """Everything that would spoil a load test, in the order of the pipeline's tasks.
 
     Args:
         documents: of the pipeline.
         spot: a label that spot nodes have besides those of known providers.
+        quickest_s: by step, how long its container ran in the quickest run of a test.
 
     Raises:
         LookupError: a part of the documents is missing.
@@ -57,7 +66,9 @@ def check(documents: Sequence[Document], spot: tuple[str, str] | None = None) ->
         container = container_of(spec, task)
         if container is not None:
             on_platform = platform.get(task.label, {})
-            found += [*_requests(task.name, container), *_installs(task.name, container), *_image(task.name, container)]
+            name = task.name
+            installs = _installs(name, container, quickest_s.get(name))
+            found += [*_requests(name, container), *installs, *_image(name, container)]
             if _on_spot(on_platform, spot_labels):
                 found += [*_retries(task), *_unfit(task.name, container, on_platform)]
     return list(dict.fromkeys(found))
@@ -106,13 +117,16 @@ def _requests(name: str, container: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("no-requests", name, what, cost, remedy)
 
 
-def _installs(name: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+def _installs(name: str, container: Mapping[str, Any], quickest_s: float | None) -> Iterator[Finding]:
     script = "\n".join(str(each) for each in (*container.get("command", ()), *container.get("args", ())))
     if calls := _PIP_INSTALL.findall(script):
         packages = list(dict.fromkeys(each for call in calls for each in _REQUIREMENT.findall(call)))
         what = f"installs {', '.join(packages)} at every start" if packages else "runs pip install at every start"
         cost = "each run waits for the package index, which the test loads too"
-        yield Finding("pip-install", name, what, cost, "build an image that has them (kfp component build)")
+        if quickest_s is not None:
+            cost += f"; at most {format_duration(quickest_s)} per start, which the quickest run of the step took in all"
+        remedy = "build an image that has them (kfp component build)"
+        yield Finding("pip-install", name, what, cost, remedy, quickest_s)
 
 
 def _image(name: str, container: Mapping[str, Any]) -> Iterator[Finding]:

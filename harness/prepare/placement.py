@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.model.errors import ConfigError
+from harness.prepare.pools import SELECTOR, placing
 from harness.prepare.settings import Placement, Preference
 
 Document = dict[str, Any]
-_JSON = {"nodeSelector": "nodeSelectorJson", "nodeAffinity": "nodeAffinityJson"}
+_JSON = {"nodeSelector": SELECTOR, "nodeAffinity": "nodeAffinityJson"}
 
 
 def place(given: Mapping[str, Any], placement: Placement, task: str) -> Document:
@@ -21,7 +22,11 @@ def place(given: Mapping[str, Any], placement: Placement, task: str) -> Document
         ConfigError: a run's parameter holds the placement, or no node can fit both selector and affinity.
     """
     changed = dict(given)
-    if placement.selector:
+    if placement.parameter:
+        if placement.parameter not in placing({task: {"nodeSelector": changed.get("nodeSelector", {})}}):
+            _refuse_parameters("nodeSelector", [changed.get("nodeSelector", {})], task)
+            changed["nodeSelector"] = {SELECTOR: {"componentInputParameter": placement.parameter}}
+    elif placement.selector:
         _refuse_parameters("nodeSelector", [changed.get("nodeSelector", {})], task)
         labels = changed.get("nodeSelector", {}).get("labels", {})
         changed["nodeSelector"] = {"labels": labels | dict(placement.selector)}

@@ -18,6 +18,7 @@ SPOT: Mapping[str, tuple[str, str]] = {
     "eks": ("eks.amazonaws.com/capacityType", "SPOT"),
     "karpenter": ("karpenter.sh/capacity-type", "spot"),
 }
+_PARAMETER = re.compile(r"[A-Za-z_]\w{0,62}", re.ASCII)
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -68,11 +69,15 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """On which nodes steps may run."""
+    """On which nodes steps may run.
+
+    With `parameter`, the selector is its default: each run may give another one.
+    """
 
     selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     affinity: tuple[Preference, ...] = ()
+    parameter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +127,18 @@ class Settings:
     timeout_s: int = 0
 
 
-def placement_of(selectors: Iterable[str], tolerations: Iterable[str], affinity: Iterable[str], spot: str) -> Placement:
-    """Placement from the texts of ``--node-selector``, ``--toleration``, ``--affinity`` and ``--spot``.
+def placement_of(
+    selectors: Iterable[str], tolerations: Iterable[str], affinity: Iterable[str], spot: str, parameter: str = ""
+) -> Placement:
+    """Placement from the texts of the options ``--node-selector`` to ``--spot``, and ``--pool-parameter``.
+
+    With a parameter, spot nodes are not required: another run may take other nodes.
 
     Raises:
         ConfigError: a text is malformed, or a key gets two values.
     """
+    if parameter and not _PARAMETER.fullmatch(parameter):
+        raise ConfigError(f"--pool-parameter: '{parameter}' is not a parameter's name", "for example pool")
     wanted = pairs("--node-selector", selectors)
     tolerated = [_toleration(each) for each in tolerations]
     terms = [_preference(each) for each in affinity]
@@ -137,8 +148,8 @@ def placement_of(selectors: Iterable[str], tolerations: Iterable[str], affinity:
         )
         wanted = pairs("--node-selector and --spot", [*selectors, "=".join(label)])
         tolerated.append(Toleration(*label, "NoSchedule"))
-        terms.append(Preference(label[0], "In", (label[1],)))
-    return Placement(wanted, tuple(dict.fromkeys(tolerated)), tuple(dict.fromkeys(terms)))
+        terms += [] if parameter else [Preference(label[0], "In", (label[1],))]
+    return Placement(wanted, tuple(dict.fromkeys(tolerated)), tuple(dict.fromkeys(terms)), parameter)
 
 
 def pairs(option: str, given: Iterable[str]) -> tuple[tuple[str, str], ...]:

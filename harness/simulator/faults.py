@@ -140,7 +140,8 @@ def _db_slow_listing(platform: Platform, strength: float) -> None:
 
 
 def _quota(platform: Platform, strength: float) -> None:
-    platform.controller.quota.limit_to(Quota(cpu=4.0 / strength))
+    quotas = platform.controller.quotas
+    next(iter(quotas.of_tenants.values()), quotas.shared).limit_to(Quota(cpu=4.0 / strength))
 
 
 def _clock_skew(platform: Platform, strength: float) -> None:
@@ -170,7 +171,7 @@ _FAULTS = (
     Fault("db-connections", "other clients use up the database's connections", _db_connections),
     Fault("db-full", "the database's disk is nearly full", _db_full),
     Fault("db-slow-listing", "listing runs takes longer with every stored run", _db_slow_listing),
-    Fault("quota", "the namespace's quota limits requests to 4 cores in total", _quota),
+    Fault("quota", "the namespace's quota (of the first tenant, if any) limits requests to 4 cores in total", _quota),
     Fault("clock-skew", "the platform's clock is 7 seconds ahead", _clock_skew),
     Fault("driver-overhead", "driver pods take ten times as long", _driver_overhead),
     Fault("image-missing", "the registry does not have the images of some steps", _image_missing),

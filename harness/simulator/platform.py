@@ -1,10 +1,12 @@
 """One simulated platform: the parts of a profile, assembled under one event loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from harness.simulator import hetida
+from harness.simulator.argo import nodes as argo
 from harness.simulator.cluster import Cluster, ClusterListener, NullListener
+from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.calendar import Skew
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.agent import Agent
@@ -15,6 +17,7 @@ from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.task_calls import TaskCalls
+from harness.simulator.kfp.throttler import Key
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 
@@ -41,15 +44,17 @@ class Platform:
             choices=Random(f"{stream}/conditions"), caching=profile.caching,
             inside=profile.kfp.drivers == "init-containers",
         )  # fmt: skip
+        quotas = Quotas(profile.quota, {each.namespace: each.quota for each in profile.tenants})
         self.controller = Controller(
             self.loop, profile.controller, cluster=self.cluster, steps=self.steps, drivers=self.drivers,
-            changed=self._workflow_changed, quota=profile.quota,
+            changed=self._workflow_changed, quotas=quotas,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
         self.task_calls = TaskCalls(self.loop, self.server, profile.kfp.task_calls)
         if profile.kfp.task_state == "api-server":
             self.controller.pods.prelude = self.task_calls.make
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
+        self.argo_runs: Mapping[Key, argo.Run] = {}  # workflows that are no pipelines; `ArgoObjects` has them
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)

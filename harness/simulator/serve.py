@@ -18,7 +18,8 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.faults import inject
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
-from harness.simulator.kube_objects.access import users
+from harness.simulator.kube_api.access import Access
+from harness.simulator.kube_objects.access import reviewer, users
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
@@ -78,12 +79,13 @@ def build(options: ServeOptions, clock: WallClock | None = None) -> tuple[web.Ap
         inject(platform, fault)
     clock.drive(platform.loop)
     app = web.Application(client_max_size=64 * 2**20)
-    gateway = Gateway(platform.server, calendar, clock.advance)
+    accounts = users(options.profile)
+    gateway = Gateway(platform.server, calendar, clock.advance, reviewer(Access(view.store, accounts)))
     gateway.mount(app)
     if platform.hetida is not None:
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
     app.router.add_get("/", _index(options))
-    actions, accounts = ClusterActions(view, clock.advance), users(options.profile)
+    actions = ClusterActions(view, clock.advance)
     kube_api.mount(app, view.store, actions, lambda: clock.now_at, accounts)
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)

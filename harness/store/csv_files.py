@@ -2,7 +2,7 @@
 
 import csv
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO, TextIOWrapper
 from itertools import repeat
 from typing import BinaryIO
@@ -10,15 +10,16 @@ from typing import BinaryIO
 _MOST_CELL = 2**31 - 1  # the platform limits the length of a value; the standard library would at 128 KiB
 
 
-def write_schedule(out: BinaryIO, offsets: Iterable[float], scenarios: Sequence[str]) -> tuple[int, str]:
-    """Write ``seq,due_s`` and, if there are `scenarios`, ``scenario_id``; return the count of arrivals and the digest.
+def write_schedule(out: BinaryIO, offsets: Iterable[float], more: Mapping[str, Sequence[str]]) -> tuple[int, str]:
+    """Write ``seq,due_s`` and `more` columns; return the count of arrivals and the digest.
 
-    The digest is that of `schedule_digest`.
+    The digest is that of `schedule_digest`. Columns without cells are left out.
     """
     digest = hashlib.sha256()
     count = -1  # the first line is the header
-    ids = _last_cells(("scenario_id", *scenarios)) if scenarios else repeat(b"\n")
-    for line, rest in zip(_schedule_lines(offsets), ids, strict=False):
+    cells = [(name, *column) for name, column in more.items() if column]
+    rows = zip(*cells, strict=True) if cells else repeat(())
+    for line, rest in zip(_schedule_lines(offsets), map(_last_cells, rows), strict=False):
         digest.update(line)
         out.write(line[:-1] + rest)
         count += 1
@@ -58,9 +59,10 @@ def _schedule_lines(offsets: Iterable[float]) -> Iterator[bytes]:
         yield f"{seq},{due_s!r}\n".encode()
 
 
-def _last_cells(texts: Iterable[str]) -> Iterator[bytes]:
-    """Each text as the last cell of a line."""
-    for text in texts:
-        line = StringIO(newline="")
-        csv.writer(line, lineterminator="\n").writerow(("", text))
-        yield line.getvalue().encode()
+def _last_cells(texts: Sequence[str]) -> bytes:
+    """The texts as the last cells of a line."""
+    if not texts:
+        return b"\n"
+    line = StringIO(newline="")
+    csv.writer(line, lineterminator="\n").writerow(("", *texts))
+    return line.getvalue().encode()

@@ -43,6 +43,7 @@ _MAPPINGS = {
 MANIFEST, SCHEDULE = names.MANIFEST, "schedule.csv"
 SCENARIOS = "scenarios.csv"
 PIPELINE = "pipeline.yaml"
+ORIGINAL = "pipeline-original.yaml"  # before it was prepared for the test
 LIVE, _LIVE_LOCK = "live.json", ".live.lock"
 REPORT, REPORT_HTML, REPORT_MARKDOWN, JUNIT = "report.json", "report.html", "report.md", "junit.xml"
 INDEX = "index.html"  # of a folder of runs
@@ -127,13 +128,16 @@ class RunFolder:
         except OSError as error:
             raise ConfigError(f"{file} can't be read: {error.strerror}", "the folder may be damaged") from error
 
-    def write_schedule(self, offsets: Iterable[float], scenarios: Sequence[str] = ()) -> tuple[int, str]:
+    def write_schedule(
+        self, offsets: Iterable[float], scenarios: Sequence[str] = (), tenants: Sequence[str] = ()
+    ) -> tuple[int, str]:
         """Write ``seq,due_s``; return the count of arrivals and the SHA-256 of that, see `harness.store.csv_files`.
 
-        `scenarios` are the scenarios' ids by arrival where they are not taken in turn: a third column.
+        `scenarios` are the scenarios' ids by arrival where they are not taken in turn, `tenants` the tenants where the
+        schedule names them: further columns.
         """
         with files.replacing(self.path, SCHEDULE) as out:
-            return csv_files.write_schedule(out, offsets, scenarios)
+            return csv_files.write_schedule(out, offsets, {"scenario_id": scenarios, "tenant": tenants})
 
     def read_schedule(self) -> list[float]:
         """The due times, seconds after t0, by seq.
@@ -159,6 +163,16 @@ class RunFolder:
         with reading.structured(self.path / SCENARIOS), self.open_file(SCENARIOS, MOST_RECORDS) as file:
             ids = tuple(csv_files.column(file, "id"))
         return tuple(islice(cycle(ids), self.count_arrivals()))
+
+    def read_tenants(self) -> tuple[str, ...]:
+        """The tenants by arrival; none where the schedule does not name them.
+
+        Raises:
+            OSError: there is no schedule.
+            ConfigError: it is damaged.
+        """
+        with reading.structured(self.path / SCHEDULE), self.open_file(SCHEDULE, MOST_RECORDS) as file:
+            return tuple(csv_files.column(file, "tenant"))
 
     def count_arrivals(self) -> int | None:
         """How many arrivals the schedule has; None where there is no schedule."""

@@ -55,11 +55,14 @@ def batches(
     try:
         with folder.open_file(name, MOST_RECORDS) as source:
             most = _check_pages(source, path)
-            texts = [field.name for field in schema(kind) if field.type == pa.string()]
-            _check_columns(pq.read_schema(source), kind, names, path)
-            with pq.ParquetFile(source, read_dictionary=[name for name in texts if name in names]) as table:
-                bounded = _bounded(table, names, most, path)
-                yield (_decoded(check(each, kind, path), dictionaries) for each in bounded), table.metadata.num_rows
+            texts = {field.name for field in schema(kind) if field.type == pa.string()}
+            given = pq.read_schema(source)
+            _check_columns(given, kind, names, path)
+            present = [name for name in names if name in given.names]
+            with pq.ParquetFile(source, read_dictionary=[name for name in present if name in texts]) as table:
+                bounded = _bounded(table, present, most, path)
+                checked = (_decoded(check(each, kind, path), dictionaries) for each in bounded)
+                yield (_completed(each, kind, names) for each in checked), table.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
 
@@ -125,6 +128,18 @@ def _decoded(rows: pa.RecordBatch, dictionaries: Collection[str]) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(list(kept), names)
 
 
+def _completed(rows: pa.RecordBatch, kind: type, names: list[str]) -> pa.RecordBatch:
+    """The columns `names`; the default for one that older versions do not write."""
+    missing = {each.name: each.default for each in columns(kind) if each.name not in rows.schema.names}
+    if not missing.keys() & set(names):
+        return rows
+    filled = [
+        rows[name] if name not in missing else pa.array([missing[name]] * len(rows), schema(kind).field(name).type)
+        for name in names
+    ]
+    return pa.RecordBatch.from_arrays(filled, names)
+
+
 def _plain(values: pa.Array | pa.ChunkedArray) -> Any:
     """The values without a dictionary."""
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
@@ -141,13 +156,15 @@ def _wrong(source: object, name: str, problem: str) -> ConfigError:
 
 def _check_columns(given: pa.Schema, kind: type, names: list[str], path: object) -> None:
     found = {field.name: field.type for field in given}
+    defaults = {each.name for each in columns(kind) if isinstance(each.default, str | int | float)}
     for field in schema(kind):
         if field.name not in names:
             continue
         of = found.get(field.name)
         if of is None:
-            raise ConfigError(f"{path} has no column '{field.name}'", DAMAGED)
-        if (of.value_type if pa.types.is_dictionary(of) else of) != field.type:
+            if field.name not in defaults:
+                raise ConfigError(f"{path} has no column '{field.name}'", DAMAGED)
+        elif (of.value_type if pa.types.is_dictionary(of) else of) != field.type:
             raise ConfigError(f"{path}: the column '{field.name}' is of type {of}, not {field.type}", DAMAGED)
 
 

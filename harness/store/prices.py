@@ -11,11 +11,13 @@ from harness.model.errors import ConfigError
 from harness.store.folder import RunFolder
 
 EVERY = "*"  # all pools that are not named
+ON_DEMAND = "@on-demand"  # after a pool's name: what one of its spot machines would cost on demand
+_COLUMN = "on_demand"
 _KEPT = "prices.json"
 
 
 def parse_price(text: str) -> tuple[str, float]:
-    """The pool and the price of ``POOL=0.19``, or of ``0.19`` for every pool.
+    """The pool and the price of ``POOL=0.19``, of ``POOL@on-demand=0.45``, or of ``0.19`` for every pool.
 
     Raises:
         ConfigError: the price is not a number of at least 0.
@@ -41,7 +43,7 @@ def keep_prices(folder: RunFolder, given: Mapping[str, float], nodes: pd.DataFra
     """
     pools = sorted(set(nodes["pool"]))
     for pool in given:
-        if pool != EVERY and pool not in pools:
+        if pool != EVERY and pool.removesuffix(ON_DEMAND) not in pools:
             known = ", ".join(pools) or "none, no node was observed"
             raise ConfigError(f"there is no node of the pool '{pool}'", f"pools of this run: {known}")
     prices = kept_prices(folder) | dict(given)
@@ -64,8 +66,11 @@ def kept_prices(folder: RunFolder) -> dict[str, float]:
 
 
 def priced(nodes: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
-    """The nodes with these prices in place of recorded ones."""
+    """The nodes with these prices in place of recorded ones, and with `on_demand` where a price on demand is given."""
     if not prices:
         return nodes
+    dear = {pool.removesuffix(ON_DEMAND): price for pool, price in prices.items() if pool.endswith(ON_DEMAND)}
+    if dear:
+        nodes = nodes.assign(**{_COLUMN: nodes["pool"].map(dear).astype(nodes["price"].dtype)})
     known = nodes["pool"].map(prices).astype(nodes["price"].dtype)
     return nodes.assign(price=known.fillna(nodes["price"] if EVERY not in prices else prices[EVERY]))

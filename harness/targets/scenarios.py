@@ -1,19 +1,23 @@
 """Scenario CSVs, read against the target's inputs: every cell is converted before the first arrival."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 
 import orjson
 
 from harness.model.errors import ConfigError
+from harness.model.inert import one_line
 from harness.model.scenario import Scenario
 from harness.targets.table import rows_of
 
 _KEYS = ("id", "scenario_name")
+TENANT = "tenant"  # a column that every file may have
 _MAX_ERRORS = 20
+_MOST_CHOICES = 12  # in a message
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -48,6 +52,7 @@ class Input:
     """One parameter of a pipeline. If not `required`, an empty or missing cell leaves the platform's `default`.
 
     With `as_double` the platform reads every number as a double: larger integers than 2^53 would become others.
+    `choices` are the only values that the platform takes; empty for any.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Input:
     required: bool
     default: object = None  # None if unknown
     as_double: bool = False
+    choices: tuple[str, ...] = ()
 
 
 class InexactError(ValueError):
@@ -107,7 +113,7 @@ def read_scenarios(path: Path, inputs: Sequence[Input], mode: ParamMode) -> list
         seen.setdefault(row["id"], number)
         values, bad = _values(row, inputs, mode)
         errors.extend(f"row {number}, column {column}: {problem}" for column, problem in bad)
-        scenarios.append(Scenario(row["id"], row["scenario_name"], values, row))
+        scenarios.append(Scenario(row["id"], row["scenario_name"], values, row, row.get(TENANT, "")))
     if errors:
         raise _error(path, errors)
     if not scenarios:
@@ -118,7 +124,7 @@ def read_scenarios(path: Path, inputs: Sequence[Input], mode: ParamMode) -> list
 def _header_errors(header: Sequence[str], inputs: Sequence[Input], mode: ParamMode) -> Iterator[str]:
     for key in _KEYS:
         if key not in header:
-            yield f"row 1: the column {key} is missing"
+            yield f"row 1: the column {key} is missing{_nearest(key, header, 'is it')}"
     for name in sorted({name for name in header if header.count(name) > 1}):
         yield f"row 1, column {name}: given twice"
     known = {i.name: i for i in inputs}
@@ -127,17 +133,27 @@ def _header_errors(header: Sequence[str], inputs: Sequence[Input], mode: ParamMo
         given = {mode.json_into}
     else:
         given = set(header)
-        for name in sorted(given - set(known) - set(_KEYS)):
-            yield f"row 1, column {name}: unknown parameter; the pipeline has: {_listed(known)}"
+        for name in sorted(given - set(known) - {*_KEYS, TENANT}):
+            meant = _nearest(name, {*known, *_KEYS, TENANT} - given, "did you mean")
+            yield f"row 1, column {name}: unknown parameter{meant}; the pipeline has: {_listed(known)}"
     for name, wanted in known.items():
         if wanted.required and name not in given:
             yield f"row 1: the column {name} is missing; the pipeline requires it ({wanted.type.wording})"
+
+
+def _nearest(name: str, names: Collection[str], asked: str) -> str:
+    """The most similar name, as a question; "" if none is similar."""
+    folded = {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), folded, 1)
+    return f" ({asked} '{one_line(folded[close[0]])}'?)" if close else ""
 
 
 def _json_errors(known: Mapping[str, Input], name: str) -> Iterator[str]:
     into = known.get(name)
     if into is None:
         yield f"the pipeline has no parameter {name}; it has: {_listed(known)}"
+    elif into.choices:
+        yield f"the parameter {into.name} takes one of: {_shown(into.choices)}, but json mode sends whole rows"
     elif into.type not in {InputType.STRING, InputType.LIST}:
         yield f"the parameter {into.name} takes {into.type.wording}, but json mode needs a string or a JSON list"
 
@@ -158,6 +174,9 @@ def _values(
     for wanted in inputs:
         cell = row.get(wanted.name)
         if cell is None or (cell == "" and not wanted.required):
+            continue
+        if wanted.choices and cell not in wanted.choices:
+            errors.append((wanted.name, f"'{_short(cell)}' is not one of: {_shown(wanted.choices)}"))
             continue
         try:
             values[wanted.name] = typed(cell, wanted.type, as_double=wanted.as_double)
@@ -217,6 +236,11 @@ def _sendable(value: object, *, as_double: bool) -> object:
 def as_cell(value: object) -> str:
     """A value as the text of a cell or of hetida's direct provisioning: text as it is, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _shown(choices: Sequence[str]) -> str:
+    more = f", … ({len(choices)} in all)" if len(choices) > _MOST_CHOICES else ""
+    return ", ".join(_short(each) for each in choices[:_MOST_CHOICES]) + more
 
 
 def _short(cell: str) -> str:

@@ -7,10 +7,10 @@ platform that a module declares, and discovery.
 import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.metadata import entry_points
-from typing import Protocol, Self, cast, runtime_checkable
+from typing import Any, Protocol, Self, cast, runtime_checkable
 
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange
@@ -20,6 +20,9 @@ from harness.model.redaction import Redaction
 from harness.model.scenario import Scenario
 from harness.targets.completed_run import CompletedRun
 from harness.targets.scenarios import Input
+
+# The address of a platform whose runs are processes on the machine of the load generator.
+PROCESSES = "process://localhost"
 
 
 class RejectedError(PipeswarmError):
@@ -38,8 +41,8 @@ class Prepared:
     """What is known before the platform is contacted.
 
     `options` become the plan's `target_options`; `title` names in reports what is run; `inputs` is None when only the
-    platform knows them; `package` is the document to upload, kept in the run folder; `inferred_with` is the option of
-    `generate-scenarios` that reads the package.
+    platform knows them; `package` is the document to upload, and `original` what it was prepared from, if it was; both
+    are kept in the run folder. `inferred_with` is the option of `generate-scenarios` that reads the package.
     """
 
     options: Mapping[str, str]
@@ -47,14 +50,24 @@ class Prepared:
     inputs: tuple[Input, ...] | None = None
     package: bytes | None = None
     inferred_with: str = "--from-pipeline"
+    original: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """What set-up found on the platform: `options` (ids) for the plan, and the inputs that scenarios must match."""
+    """What set-up found on the platform.
+
+    Attributes:
+        options: ids, for the plan.
+        inputs: that scenarios must match.
+        versions: of the platform's components that name theirs.
+        tenants: the only ones that scenarios may name; none where any may.
+    """
 
     options: Mapping[str, str]
     inputs: tuple[Input, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    tenants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +120,20 @@ class Service:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Where a platform shows its runs as objects that can be listed and watched, as Kubernetes does.
+
+    `path` is the list's; `stream` that of the changes, "" where it is the same and speaks the Kubernetes API. `labels`
+    select the test's runs, "" for all of them; `over` those that have ended: each in turn enters that selection once.
+    """
+
+    path: str
+    labels: str
+    over: str
+    stream: str = ""
+
+
 class Cleanup(StrEnum):
     """What happens to the runs of a test at its end."""
 
@@ -146,6 +173,8 @@ class Target(Protocol):
     def submit(self, scenario: Scenario, exchange: Exchange) -> str | CompletedRun:
         """Start one run with one request, never retried. Returns the run's id, or the run if it has ended already.
 
+        A run that is a user's session may take several requests, of which those that change something are sent once.
+
         Raises:
             RejectedError: the platform answered with an error.
             TargetUnreachableError: there was no answer.
@@ -162,6 +191,27 @@ class ListsRuns(Protocol):
 
     def list_runs(self, exchange: Exchange, page: str = "") -> RunPage:
         """One page of this test's runs, newest first: one request for many runs."""
+        ...
+
+
+@runtime_checkable
+class WatchesRuns(Protocol):
+    """Runs are objects that the platform lists once, and whose changes it then streams: no request per run."""
+
+    def watched(self) -> Watched:
+        """Where, and which of them are this test's."""
+        ...
+
+    def read_run(self, found: Mapping[str, Any]) -> ListedRun:
+        """The run of an object; one that has not ended may be shown without specification and status."""
+        ...
+
+    def tasks_in(self, found: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
+        """The tasks that the object of an ended run describes.
+
+        Raises:
+            ValueError: they can't be read.
+        """
         ...
 
 
@@ -201,6 +251,20 @@ class HasServices(Protocol):
 
 
 @runtime_checkable
+class NamesVersions(Protocol):
+    """The platform can be asked whether it is there, and its components name their versions."""
+
+    def versions(self, exchange: Exchange) -> Mapping[str, str]:
+        """The versions by component, none where none is named; asking changes nothing.
+
+        Raises:
+            ConfigError: this platform needs an option that is missing.
+            TargetUnreachableError: there was no answer, or not this platform's.
+        """
+        ...
+
+
+@runtime_checkable
 class CleansUp(Protocol):
     """Runs can be terminated, archived and deleted."""
 
@@ -231,10 +295,14 @@ class Platform(Protocol):
 
     # Its own options.
     OPTIONS: Sequence[Option]
-    # Its defaults for options that every target has; "simulate" is the profile that stands for it without a host.
+    # Its defaults for options that every target has; "simulate" is the profile that stands for it without a host, and
+    # "host" the address where it needs none from the user.
     DEFAULTS: Mapping[str, str]
     # The environment variable from which the platform's own tools read its address.
     HOST_VARIABLE: str
+    # Optional: TOKEN_VARIABLE, from which they read a token; NAMESPACE_VARIABLE, a namespace; INSECURE_VARIABLE, "true"
+    # to skip TLS certificate checks; FILE_VARIABLES, files' names by our option; CLEANUPS, the ways to clean up where
+    # it lacks some; own_host(texts), where DEFAULTS["host"] depends on its options.
 
     def prepare(self, texts: Mapping[str, str], *, simulated: bool) -> Prepared:
         """Check the options offline; `texts` are those of its own OPTIONS, and of ``namespace``.
@@ -247,6 +315,12 @@ class Platform(Protocol):
     def from_plan(self, plan: Plan, package: bytes | None = None) -> Target:
         """The target of a plan; `package` is given where `set_up` has to upload it."""
         ...
+
+
+def own_host(platform: Platform, texts: Mapping[str, str]) -> str:
+    """The address that a platform has where the user gives none; "" for none."""
+    found = getattr(platform, "own_host", None)
+    return str(found(texts)) if found is not None else platform.DEFAULTS.get("host", "")
 
 
 def find(name: str) -> Platform:

@@ -14,11 +14,11 @@ def throughput(result: Result) -> Figure | None:
     if not result.raw_rows.run_count:
         return None
     unit = unit_of(float(flow.edges_s[-1]))
-    x, per_hour = flow.middles_s / unit.seconds, 3600 / flow.width_s
+    x, edges, each = flow.middles_s / unit.seconds, flow.edges_s / unit.seconds, format_duration(flow.width_s)
     width = flow.width_s / unit.seconds * 0.92
     traces = [
-        bars("succeeded", x, flow.succeeded * per_hour, "--good", width),
-        *([bars("failed", x, flow.failed * per_hour, "--bad", width)] if flow.failed.any() else ()),
+        bars("succeeded", x, flow.succeeded, "--good", width),
+        *([bars("failed", x, flow.failed, "--bad", width)] if flow.failed.any() else ()),
         line("runs in flight", x, flow.in_flight, "--quiet", yaxis="y2", fill="tozeroy", fillcolor="--wash"),
     ]
     if flow.pending.any():
@@ -26,17 +26,18 @@ def throughput(result: Result) -> Figure | None:
     layout = {
         "barmode": "stack",
         "xaxis": time_axis(unit, anchor="y2" if peak is None else "y3"),
-        "yaxis": axis("runs per hour", domain=[0.66, 1.0], rangemode="nonnegative"),
+        "yaxis": axis(f"runs per {each}", domain=[0.66, 1.0], rangemode="nonnegative"),
         "yaxis2": axis(
             "runs, pods" if flow.pending.any() else "runs", domain=[0.0, 0.56] if peak is None else [0.3, 0.6]
         ),
     }
     if peak is not None:
-        traces.append(line("ready nodes", x, flow.nodes, "--accent", yaxis="y3", width=2.5, shape="hv"))
+        steps = [*flow.nodes, flow.nodes[-1]]  # from the beginning of each window to its end
+        traces.append(line("ready nodes", edges, steps, "--accent", yaxis="y3", width=2.5, shape="hv"))
         layout["yaxis3"] = axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero", dtick=max(1, peak // 2))
     caption = (
         f"{flow.per_hour:,.0f} runs/h succeeded over the whole test, {hosts_text(result)}. "
-        f"Each bar is a window of {format_duration(flow.width_s)}."
+        f"Bars count the runs that ended within {each}; lines are means of {each}."
     )
     title = "Throughput and runs in flight" if peak is None else "Throughput, runs in flight and nodes"
     return figure("throughput", title, caption, traces, layout, height=520)
@@ -51,22 +52,24 @@ def requests(result: Result) -> list[Figure]:
         noun = "core" if found.resource == "CPU" else "GPU"
         traces = [
             line("allocatable on ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
-            line("requested by all pods", x, found.wanted, "--warn", dash="dot"),
             line("requested by scheduled pods", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
         ]
-        # A long queue would press the nodes' line to the bottom.
-        room, most = float(found.room.max()), float(found.wanted.max())
-        top = 1.05 * max(room, min(most, 3 * room))
-        layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{noun}s", range=[0, top])}
+        layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{noun}s", rangemode="tozero")}
+        queued = (found.wanted - found.held).clip(min=0.0)
+        if queued.any():  # above, for a long queue would press the nodes' line to the bottom
+            above = line("requested by pending pods", x, queued, "--warn", yaxis="y2", dash="dot")
+            traces.append(above | {"fill": "tozeroy", "fillcolor": "--wash"})
+            layout["yaxis"]["domain"] = [0.0, 0.56]
+            layout["yaxis2"] = axis(f"{noun}s", domain=[0.66, 1.0], rangemode="tozero")
         charged = result.cost and (result.cost.gpu_hours if found.resource == "GPU" else result.cost.cpu_hours)
         caption = (
             f"Scheduled pods requested {amount_text(found.held_hours) or 'no'} {found.resource}-hours"
             + (f" of {amount_text(charged)} charged" if charged else "")
-            + f"; all pods requested up to {counted(round(most), noun)} at once. Where the dotted line is above the "
-            "nodes' line, pods are pending; the gap between the nodes' line and the area is paid for but unused."
+            + f"; all pods requested up to {counted(round(float(found.wanted.max())), noun)} at once. "
+            "The gap between the nodes' line and the area is paid for but unused."
         )
         key = f"requests-{found.resource.lower()}"
-        made.append(figure(key, f"{found.resource} requests and capacity", caption, traces, layout, height=280))
+        made.append(figure(key, f"{found.resource} requests and capacity", caption, traces, layout, height=340))
     return made
 
 
@@ -92,10 +95,10 @@ def submissions(result: Result) -> Figure | None:
         "xaxis": axis("run, in order of arrival", **few) if found.at_once else time_axis(unit),
         "yaxis": axis(name, rangemode="tozero"),
     }
-    late = result.diagnosis.validity.figures.get("lag_p99_s", 0.0)
+    lag = result.latencies.lag.at(0.99).value
     caption = (
         "Latency counts from when a run was due, so a slow response can't hide the arrivals behind it. "
-        f"Lag of the load generator: p99 {format_duration(late)}."
+        f"Lag, from due to sent, is the load generator's: p99 {'unknown' if lag is None else format_duration(lag)}."
     )
     if found.is_thinned:
         caption += f" The minimum and maximum of each interval are drawn, of {found.count:,} submissions."

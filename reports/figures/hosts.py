@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from harness.analysis.result import Placement, Result
 from harness.model.phases import POD_PHASES
+from harness.model.units import format_duration
 from reports.figures.figure import Figure, Trace, Unit, axis, figure, marks, spans, time_axis, unit_of
 from reports.figures.phases import color
 
@@ -34,7 +35,9 @@ def work(result: Result) -> Figure | None:
     shown = len(found.names)
     which = "" if shown == found.hosts else f" {shown} of {found.hosts:,} {noun}s, evenly chosen."
     order = "" if result.workers is not None else ", oldest on top"
-    caption = f"Running {working} per {noun}{order}; at most {most:.1f} at once.{which}"
+    caption = (
+        f"Running {working} per {noun}{order}; means of {format_duration(flow.width_s)}, at most {most:.1f}.{which}"
+    )
     return figure("work", f"Load per {noun}", caption, [trace], layout, height=max(200, 20 * shown + 90))
 
 

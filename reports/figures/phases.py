@@ -16,13 +16,14 @@ from harness.model.phases import (
     RUNNING,
     SCHEDULING,
     SENDING,
+    SERVING,
     STARTING,
     STORING,
     SUBMIT,
     UNKNOWN,
     UNSCHEDULABLE,
 )
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 from reports.figures.figure import Figure, Trace, axis, bars, figure, unit_of
 
 _NOTABLE = 1e-3  # of the mean duration
@@ -38,6 +39,7 @@ MEANINGS = {
     STARTING: "containers started",
     RUNNING: "steps ran",
     STORING: "outputs were stored",
+    SERVING: "pods served others, and nothing was computed",
     NETWORK: "requests and responses were in transit",
     BACKEND: "executions waited for the backend to prepare them",
     QUEUED: "executions waited for a worker of the runtime",
@@ -97,7 +99,10 @@ def phases_by_order(result: Result) -> Figure | None:
         "barmode": "relative", "showlegend": False,
         "xaxis": axis("run, in order of arrival"), "yaxis": axis(f"mean {unit.name}"),
     }  # fmt: skip
-    caption = "The same phases in order of arrival: what grows from left to right is the queue."
+    caption = (
+        "The same phases in order of arrival: what grows from left to right is the queue. "
+        f"Each bar is the mean of {counted(found.size, 'run')}."
+    )
     trend = result.degradation
     if trend is not None and trend.grows:
         caption += f" Each further run took {trend.slope:.2g} s longer ({trend.low:.2g} to {trend.high:.2g} s)."
@@ -112,7 +117,8 @@ def pending(result: Result) -> Figure | None:
     unit = unit_of(found.longest_s)
     caption = (
         f"{found.waited:,} of {found.pods:,} pods found no node at first; median wait of those "
-        f"{format_duration(found.median_s)}. {found.soon:.0%} of all pods waited less than 5 s."
+        f"{format_duration(found.median_s)}. {found.soon:.0%} of all pods waited less than 5 s. "
+        f"Each bar is {format_duration(float(found.edges_s[1] - found.edges_s[0]))} wide."
     )
     edges = found.edges_s / unit.seconds
     at, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0]) * 0.95

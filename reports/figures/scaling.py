@@ -19,7 +19,7 @@ def scaling(result: Result) -> Figure | None:
             "type": "scatter", "mode": "lines", "name": "90% band", "fill": "toself", "fillcolor": "--wash",
             "x": x + x[::-1], "y": high + low[::-1], "line": {"width": 0, "color": "--wash"}, "hoverinfo": "skip",
         },
-        line("linear scaling", x, curve.linear, "--quiet", dash="dash"),
+        *([line("linear scaling", x, curve.linear, "--quiet", dash="dash")] if found.curve.law != "linear" else ()),
         line(f"fitted: {_NAMES[found.curve.law]}", x, curve.fitted, "--accent", width=2.5),
         {
             "type": "scatter", "mode": "markers", "name": "measured", "x": measured.nodes.tolist(),

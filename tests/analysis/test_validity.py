@@ -4,10 +4,11 @@ import pytest
 
 from harness.analysis.ledger import ledger
 from harness.analysis.result import analyse
-from harness.analysis.validity import SENDING_RATE, validity
+from harness.analysis.validity import validity
+from harness.detectors import api_errors, credentials_refused
 from harness.model import Outcome
 from harness.model.findings import Diagnosis, Finding
-from harness.model.phases import SKIPPED
+from harness.model.phases import GENERATOR_RATE, SKIPPED
 from tests.support.timelines import Story, at
 
 
@@ -43,18 +44,37 @@ def test_a_few_late_arrivals_are_allowed_a_very_late_one_is_not(tmp_path, late, 
     assert bool(found) is bool(said)
 
 
-def test_simultaneous_arrivals_may_be_sent_one_after_the_other(tmp_path):
+def sent_at(rates: dict[int, float], measured: dict[int, float]) -> Story:
+    """A burst of 400: each worker sends at its rate what a bare loop sends at the one that was measured before."""
     story = Story(intended=400)
+    for worker, rate in measured.items():
+        story.sample(-0.5, GENERATOR_RATE, rate, worker=str(worker))
     for seq in range(400):
-        story.run(story.submit(seq, lag=seq / SENDING_RATE + 0.001), 0.0, 9.0)
-    assert validity(story.timeline(tmp_path)).valid
+        worker, rank = seq % len(rates), seq // len(rates)
+        lag = rank / rates[worker] + 0.001
+        story.run(story.submit(seq, lag=lag, worker=worker), lag, 9.0)
+    return story
 
 
-def test_a_burst_that_leaves_too_slowly_is_invalid(tmp_path):
-    story = Story(intended=400)
-    for seq in range(400):
-        story.run(story.submit(seq, lag=3 * seq / SENDING_RATE), 0.0, 9.0)
-    assert "left late" in reasons(story, tmp_path)
+@pytest.mark.parametrize("rate", [200.0, 5000.0])
+def test_simultaneous_arrivals_may_be_sent_as_slowly_as_a_bare_loop_sends(tmp_path, rate):
+    assert validity(sent_at({0: rate}, {0: rate}).timeline(tmp_path)).valid
+
+
+@pytest.mark.parametrize("rate", [200.0, 5000.0])
+def test_a_burst_that_leaves_more_slowly_than_a_bare_loop_is_invalid(tmp_path, rate):
+    assert "left late" in reasons(sent_at({0: rate / 3}, {0: rate}), tmp_path)
+
+
+def test_each_worker_is_judged_by_its_own_machine(tmp_path):
+    fast, slow = 4000.0, 400.0
+    assert validity(sent_at({0: fast, 1: slow}, {0: fast, 1: slow}).timeline(tmp_path / "each")).valid
+    assert "left late" in reasons(sent_at({0: slow, 1: slow}, {0: fast, 1: slow}), tmp_path / "late")
+
+
+def test_a_burst_of_a_folder_without_the_measurement_is_judged_too(tmp_path):
+    assert validity(sent_at({0: 20_000.0}, {}).timeline(tmp_path / "quick")).valid
+    assert "left late" in reasons(sent_at({0: 100.0}, {}), tmp_path / "slow")
 
 
 def test_unaccounted_arrivals_are_listed(tmp_path):
@@ -172,3 +192,25 @@ def test_the_headline_is_the_doubt_about_the_test_and_no_finding(tmp_path):
     accusation = Finding("store-full", "The store is full", 0.9, (), "")
     result = analyse(timeline, Diagnosis(validity(timeline), (accusation,)))
     assert result.headline.startswith("Invalid test: 75 accepted submissions")
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "valid"),
+    [
+        (401, "token has expired", False),
+        (302, "a redirect to https://dex.example/auth", False),
+        (407, "proxy authentication required", False),
+        (200, "not a run: an HTML page", False),
+        (403, "no right", True),
+        (503, "an HTML page", True),
+    ],
+)
+def test_credentials_that_expire_are_the_load_generators_trouble(tmp_path, status, error, valid):
+    story = clean(80)
+    story.intended = 100
+    for seq in range(80, 100):
+        story.submit(seq, due=0.1 * seq, outcome=Outcome.REJECTED, status=status, error=error)
+    timeline = story.timeline(tmp_path)
+    assert validity(timeline).valid is valid
+    assert bool(credentials_refused.detect(timeline)) is not valid
+    assert bool(api_errors.detect(timeline)) is valid, "the platform is not accused"

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.model import Node
+from harness.model.phases import PLATFORM, VERSION
 from tests.support.timelines import burst
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vineyard.csv"
@@ -119,6 +121,65 @@ def test_other_nodes_and_another_address_are_told(tmp_path, capsys):
     warnings = compared(capsys, a.path, b.path)["warnings"]
     assert any(each.startswith("the tests differ in nodes: a: ") for each in warnings)
     assert any("b: https://other.example" in each for each in warnings)
+
+
+def test_another_machine_of_the_same_size_is_told(tmp_path, capsys):
+    folders = []
+    for name, machine in (("a", "Standard_D4s_v5"), ("b", "Standard_D4as_v4")):
+        story = burst(100)
+        story.records = [replace(each, machine=machine) if isinstance(each, Node) else each for each in story.records]
+        folders.append(story.write(tmp_path, name).path)
+    (warning,) = compared(capsys, *folders)["warnings"]
+    assert warning == (
+        "the tests differ in nodes: a: 4 × train (Standard_D4s_v5, 4 cores, 16.0 GiB); "
+        "b: 4 × train (Standard_D4as_v4, 4 cores, 16.0 GiB)"
+    )
+
+
+def test_another_platform_version_is_told(tmp_path, capsys):
+    """KFP's version is in the manifest; Kubernetes' is an event of the observer."""
+    folders = []
+    for name, kfp, kubernetes in (("a", "2.16.0", "v1.35.1"), ("b", "2.17.0", "v1.36.0")):
+        story = burst(100)
+        story.event(1.0, PLATFORM, "kubernetes", VERSION, kubernetes)
+        folder = story.write(tmp_path, name)
+        folder.write_plan(replace(folder.read_plan(), platform_versions={"kfp": kfp}))
+        folders.append(folder.path)
+    assert compared(capsys, *folders)["warnings"] == [
+        "the tests differ in platform version: a: kfp 2.16.0, kubernetes v1.35.1; b: kfp 2.17.0, kubernetes v1.36.0"
+    ]
+
+
+def test_another_pool_of_equal_nodes_is_told(tmp_path, capsys):
+    folders = []
+    for name in ("cold", "warm"):
+        story = burst(100)
+        story.records = [replace(each, pool=name) if isinstance(each, Node) else each for each in story.records]
+        folders.append(story.write(tmp_path, name).path)
+    (warning,) = compared(capsys, *folders)["warnings"]
+    assert "4 × cold (" in warning
+    assert "4 × warm (" in warning
+
+
+def test_a_version_that_one_test_could_not_see_is_no_difference(tmp_path, capsys):
+    folders = [burst(100).write(tmp_path, name) for name in "abc"]
+    for folder, versions in zip(
+        folders, ({"argo": "v3.6.7", "kubernetes": "v1.36.0"}, {"argo": "v3.6.7"}, {}), strict=True
+    ):
+        folder.write_plan(replace(folder.read_plan(), platform_versions=versions))
+    assert compared(capsys, *(folder.path for folder in folders))["warnings"] == []
+    folders[2].write_plan(replace(folders[2].read_plan(), platform_versions={"argo": "v4.0.8"}))
+    assert compared(capsys, *(folder.path for folder in folders))["warnings"] == [
+        "the tests differ in platform version: a: argo v3.6.7; b: argo v3.6.7; c: argo v4.0.8"
+    ]
+
+
+@pytest.mark.parametrize("what", ["pipeline", "scenarios"])
+def test_another_pipeline_or_other_data_are_told(tmp_path, capsys, what):
+    a, b = (burst(100).write(tmp_path, name) for name in "ab")
+    for folder, digest in ((a, "0" * 64), (b, "f" * 64)):
+        folder.write_plan(replace(folder.read_plan(), digests={**folder.read_plan().digests, what: digest}))
+    assert compared(capsys, a.path, b.path)["warnings"] == [f"the tests differ in {what}: {'0' * 12} and {'f' * 12}"]
 
 
 def test_equal_tests_have_no_warnings(tmp_path, capsys):

@@ -25,6 +25,22 @@ def test_without_a_platform_it_looks_at_the_rest(capsys, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_platform_of_processes_needs_no_address(capsys):
+    assert main(["doctor", "--target", "command", "--json"]) == 0
+    assert checks(capsys)["platform"]["state"] == "ok"
+
+
+def test_dask_in_kubernetes_needs_an_address_and_on_this_machine_none(capsys):
+    assert main(["doctor", "--target", "dask_tenants", "--json"]) == 0
+    assert checks(capsys)["platform"]["found"] == "runs are processes of the load test"
+    assert main(["doctor", "--target", "dask_tenants", "--option", "cluster=kube", "--json"]) == 0
+    platform = checks(capsys)["platform"]
+    assert (platform["state"], platform["found"]) == ("limited", "no address: give --host")
+    given = ["--option", "cluster=kube", "--host", "http://127.0.0.1:9", "--json"]
+    assert main(["doctor", "--target", "dask_tenants", *given]) in {0, 5}
+    assert "http://127.0.0.1:9" in checks(capsys)["platform"]["found"]
+
+
 def test_a_platform_that_does_not_answer_ends_with_5(capsys):
     assert main(["doctor", "--host", "http://127.0.0.1:9", "--json"]) == 5
     assert checks(capsys)["platform"]["state"] == "broken"

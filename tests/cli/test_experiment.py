@@ -1,10 +1,11 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from harness.cli import main
 from harness.model.errors import ExitCode
-from harness.planning import simulated_burst
+from harness.planning import simulated_burst, sweeps
 from harness.simulator.profile.file import load_profile
 
 SEARCH = """
@@ -16,6 +17,7 @@ nodes: 1..12
 repetitions: 3
 slos: [max(run.duration) < 400s]
 """
+POOLS = Path(__file__).parents[2] / "examples/pools.yaml"
 GRID = """
 simulate: aks-20-nodes
 loads: [20]
@@ -39,7 +41,8 @@ def test_the_fewest_nodes_are_those_of_the_full_grid(tmp_path, capsys):
         nodes
         for nodes in range(1, 13)
         if sum(
-            simulated_burst.burst(simulated_burst.with_nodes(profile, nodes), pipeline, 60, seed).duration_s < 400
+            simulated_burst.burst(simulated_burst.with_nodes(profile, nodes, pipeline), pipeline, 60, seed).duration_s
+            < 400
             for seed in range(5)
         )
         >= 3
@@ -52,6 +55,18 @@ def test_the_fewest_nodes_are_those_of_the_full_grid(tmp_path, capsys):
     assert low <= found["answers"][0]["answer"] <= high
     page = (tmp_path / "out" / "experiment.html").read_text()
     assert f"60 runs need {found['answers'][0]['answer']} nodes" in page
+
+
+def test_more_processes_give_the_same_bytes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sweeps, "_ALONE_S", 0.0)
+    folders = []
+    for jobs in ("1", "3"):
+        (tmp_path / jobs).mkdir()
+        experimented(capsys, tmp_path / jobs, SEARCH.replace("60", "9"), "--jobs", jobs)
+        files = [path for path in (tmp_path / jobs / "out").iterdir() if path.suffix != ".md"]  # which names its folder
+        folders.append({path.name: path.read_bytes() for path in files})
+    assert len(folders[0]) >= 4
+    assert folders[0] == folders[1]
 
 
 def test_an_interrupted_experiment_continues_where_it_stopped(tmp_path, capsys):
@@ -70,6 +85,18 @@ def test_variants_are_compared_in_pairs(tmp_path, capsys):
     assert slower["variant"] == "slow-drivers"
     assert slower["change"] > 0.1
     assert slower["significant"]
+
+
+def test_pools_are_compared_by_time_failures_and_cost(tmp_path, capsys):
+    text = POOLS.read_text().replace("loads: 60", "loads: 12").replace("repetitions: 3", "repetitions: 1")
+    found = {each["point"]["variant"]: each["values"] for each in experimented(capsys, tmp_path, text)["results"]}
+    assert found.keys() == {"on-demand", "spot", "mixed"}
+    usual, spot = found["on-demand"], found["spot"]
+    assert usual["cost"] == pytest.approx(4 * 0.23 * usual["makespan (s)"] / 3600)  # the spot pool stays empty
+    assert usual["goodput (runs/money)"] == pytest.approx(12 / usual["cost"])
+    # Drivers stay on the ordinary pool of three nodes, which is paid as well.
+    assert spot["cost"] == pytest.approx((3 * 0.23 + 4 * 0.09) * spot["makespan (s)"] / 3600)
+    assert all(values["failed_ratio"] == 0 for values in found.values())
 
 
 def test_its_observations_answer_capacity(tmp_path, capsys):
@@ -127,6 +154,10 @@ SMALL = "loads: 1\nnodes: 1\nrepetitions: 1\n"
         ("simulate: demo\npipeline: absent.yaml", "absent.yaml can't be read"),
         ("simulate: demo\nvariants: {a: {fault: none-such}}", "no fault 'none-such'"),
         ("simulate: demo\nvariants: {a: {runs: 3}}", "'runs' has no meaning in simulated time"),
+        ("simulate: demo\nvariants: {a: {pool: none-such}}", "has no pool 'none-such'"),
+        ("simulate: hetida-pattern-1\nvariants: {a: {pool: runtime}}", "has no pool 'runtime' for steps"),
+        ("simulate: demo\nvariants: {a: {prepare: spto=aks}}", "'spto=aks' is not a setting"),
+        ("simulate: hetida-pattern-1\nvariants: {a: {prepare: spot=aks}}", "only pipelines of KFP can be prepared"),
         ("simulate: demo\nslos: [p95(submit.latency) < 1s]", "can't be judged in simulated time"),
         ("locustfile: absent.py", "there is no locustfile"),
     ],

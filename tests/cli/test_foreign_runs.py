@@ -10,6 +10,8 @@ import pytest
 
 from harness.cli import main
 from harness.model import Outcome, Plan, Submission
+from harness.model.plan import ObserverPlan
+from harness.plan.reach import arguments_for, confirm
 from harness.store import RunFolder
 from tests.support.servers import Served
 
@@ -68,6 +70,28 @@ def test_the_token_is_sent_where_the_user_says(by_variable, server, tmp_path, mo
         monkeypatch.setenv("KF_PIPELINES_ENDPOINT", server.url)
     assert main(["cleanup", folder_of(tmp_path, server.url), *given, "--quiet"]) == 0
     assert server.tokens == ["Bearer secret"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "needed"),
+    [
+        ({"prometheus": "http://127.0.0.1:1"}, ("--prometheus", "http://127.0.0.1:1")),
+        ({"metrics": (("argo", "http://127.0.0.1:1/metrics"),)}, ("--metrics", "argo=http://127.0.0.1:1/metrics")),
+        ({"store_probe": "s3://theirs"}, ("--store-probe", "s3://theirs")),
+        ({"kube_context": "production"}, ("--kube-context", "production")),
+        ({"collector_options": (("spy", "http://127.0.0.1:1"),)}, ("--collector-option", "spy=http://127.0.0.1:1")),
+    ],
+)
+def test_the_observer_reaches_nothing_that_only_the_folder_names(recorded, needed, server, tmp_path, capsys):
+    path = folder_of(tmp_path, server.url, observer=ObserverPlan(**recorded))
+    assert main(["observe", "--run", path, "--host", server.url]) == 2
+    message = capsys.readouterr().err
+    assert f"only the run folder names {needed[1]!r}" in message
+    assert " ".join(["add", *needed]) in message
+    assert main(["observe", "--run", path, "--host", server.url, needed[0], needed[1] + "/other"]) == 2
+    confirm(ObserverPlan(**recorded), ObserverPlan(**recorded))
+    assert arguments_for(ObserverPlan(**recorded)) == list(needed)
+    assert server.asked == []
 
 
 @pytest.mark.usefixtures("token")

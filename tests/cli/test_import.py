@@ -1,4 +1,7 @@
+import base64
+import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +84,46 @@ def test_an_invalid_objective_is_refused_before_anything_is_created(tmp_path, ca
     assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs"), "--slo", "quick"]) == 2
     assert "'quick'" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+ARGO = Path(__file__).parents[1] / "data" / "real" / "argo"
+
+
+def imported_workflows(tmp_path, capsys, *workflows):
+    (tmp_path / "wf.json").write_text(
+        json.dumps({"kind": "List", "items": [{"kind": "Workflow", **w} for w in workflows]})
+    )
+    options = ["--target", "argo", "--runs-dir", str(tmp_path / "runs"), "--run-name", "past", "--json"]
+    code = main(["import", str(tmp_path / "wf.json"), *options])
+    return code, capsys.readouterr()
+
+
+def test_workflows_that_a_real_argo_ran_become_a_run_folder_with_their_tasks(tmp_path, capsys):
+    names = ("plain-steps", "plain-dag", "one-pod")
+    real = [json.loads((ARGO / f"{name}.json").read_text()) for name in names]
+    nodes = json.dumps(real[0]["status"].pop("nodes")).encode()
+    real[0]["status"]["compressedNodes"] = base64.b64encode(gzip.compress(nodes)).decode()
+    code, said = imported_workflows(tmp_path, capsys, *real)
+    assert code == 0
+    assert "3 × Run" in said.err
+    assert "warning" not in said.err
+    assert json.loads(said.out)["ledger"]["succeeded"] == 3
+    assert (tmp_path / "runs/past/report.html").is_file()
+
+
+def test_a_memoized_node_of_an_imported_workflow_came_from_the_cache(tmp_path, capsys):
+    _, said = imported_workflows(tmp_path, capsys, json.loads((ARGO / "plain-memo-2.json").read_text()))
+    assert (
+        "1 runs came from the cache, in whole or in part: their cost is unknown"
+        in json.loads(said.out)["validity"]["reasons"]
+    )
+
+
+def test_workflows_whose_nodes_are_in_argos_database_are_said(tmp_path, capsys):
+    real = json.loads((ARGO / "plain-steps.json").read_text())
+    del real["status"]["nodes"]
+    real["status"]["offloadNodeStatusVersion"] = "fnv:1"
+    code, said = imported_workflows(tmp_path, capsys, real)
+    assert code == 0
+    assert "warning: 1 workflows without their nodes" in said.err
+    assert "nodeStatusOffLoad" in said.err

@@ -11,10 +11,10 @@ import pytest
 from harness.cli import main
 from harness.collectors.http import Http, Timeouts
 from harness.model import Scenario
-from harness.model.plan import ObserverPlan
 from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets import kfp
+from harness.targets.credentials import Credentials
 from tests.support.e2e import platform
 from tests.support.servers import until
 
@@ -23,7 +23,7 @@ __all__ = ["platform"]
 
 def submit(served, count):
     """A load that is not ours."""
-    exchange = Http("other", served.url, "", Timeouts(5, 30))
+    exchange = Http("other", served.url, Credentials(), Timeouts(5, 30))
     texts = {option.name: option.default for option in kfp.OPTIONS} | {"namespace": "", "experiment": "nightly"}
     prepared = kfp.prepare(texts, simulated=True)
     added = kfp.KfpTarget(prepared.options, package=prepared.package).set_up(exchange)
@@ -82,13 +82,12 @@ def test_observed_runs_get_a_folder_and_a_report(platform, tmp_path, folder_of):
     assert folder.read_plan().intended == 0
 
 
-def test_beside_a_load_the_plan_says_what_to_observe(tmp_path, capsys):
+@pytest.mark.parametrize("given", [("--kube-requests", "5/s"), ("--metric-profile", "kfp"), ("--redact", "secret")])
+def test_beside_a_load_the_plan_says_what_to_observe(given, tmp_path, capsys):
     folder = RunFolder.create(tmp_path, "run")
-    folder.write_plan(
-        plan_observation("kfp", "http://127.0.0.1:9", {}, 0, observer=ObserverPlan(kube_context="nosuch"))
-    )
-    assert main(["observe", "--run", str(folder.path), "--prometheus", "http://p"]) == 2
-    assert "--prometheus does not go with --run" in capsys.readouterr().err
+    folder.write_plan(plan_observation("kfp", "http://127.0.0.1:9", {}, 0))
+    assert main(["observe", "--run", str(folder.path), *given]) == 2
+    assert f"{given[0]} does not go with --run" in capsys.readouterr().err
 
 
 def test_a_context_that_is_not_there_leaves_no_folder(platform, tmp_path, monkeypatch, capsys):
@@ -110,6 +109,7 @@ def test_the_time_ends_it(platform, tmp_path, folder_of):
     ("options", "says", "code"),
     [
         (["--for", "1m"], "KF_PIPELINES_ENDPOINT", 2),
+        (["--for", "1m", "--target", "command"], "only a load test starts", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9"], "does not answer", 5),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--metrics", "argo"], "NAME=VALUE", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--metric-profile", "nothing"], "no metric profile 'nothing'", 2),

@@ -73,6 +73,10 @@ REFUSED = [
     (["--node-selector", "pool=a", "--node-selector", "pool=b"], "both 'a' and 'b'"),
     (["--check", "--retries", "3"], "--check looks at the pipeline as it is"),
     (["--timeout", "0s"], "--timeout"),
+    (["--run", "runs/x"], "--run is for --check"),
+    (["--profile", "demo", "--cpu-request", "99", "--cpu-limit", "99"], "is above every node of the profile 'demo'"),
+    (["--profile", "none-such"], "no simulated platform 'none-such'"),
+    (["--kube-context", "none-such"], "the kubeconfig can't be used"),
 ]
 
 
@@ -116,7 +120,20 @@ def test_check_lists_each_finding_with_its_tasks_and_ends_with_3(capsys):
     assert main(["prepare", str(OLDER), "--check", "--json"]) == ExitCode.SLO_FAILED
     found = json.loads(capsys.readouterr().out)["findings"]
     assert [(each["kind"], each["task"]) for each in found] == [(e.kind, e.task) for e in check(documents(OLDER))]
-    assert found[0].keys() == {"kind", "task", "found", "cost", "remedy"}
+    assert found[0].keys() == {"kind", "task", "found", "cost", "remedy", "at_most_s"}
+
+
+def test_a_run_folder_bounds_what_installing_costs(tmp_path, capsys):
+    folder = measured().write(tmp_path)
+    assert main(["prepare", str(OLDER), "--check", "--run", str(folder.path), "--json"]) == ExitCode.SLO_FAILED
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {each["task"]: each["at_most_s"] for each in found if each["kind"] == "pip-install"} == {
+        "prepare": 9.0,
+        "train": 50.0,
+    }
+    assert {each["at_most_s"] for each in found if each["kind"] != "pip-install"} == {None}
+    assert main(["prepare", str(OLDER), "--check", "--run", str(folder.path)]) == ExitCode.SLO_FAILED
+    assert "at most 9 s per start" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_clean_pipeline_passes_the_check(tmp_path, capsys):
@@ -151,15 +168,17 @@ def test_sources_are_compiled_and_the_sdk_compiles_the_result_to_the_same(tmp_pa
         "    return dsl.ContainerSpec(image='busybox', command=['true'], args=[n])\n"
         "@dsl.pipeline(name='small')\n"
         "def small(n: int = 1):\n"
-        "    step(n=n)\n"
+        "    with dsl.If(n == 1):\n"
+        "        step(n=n)\n"
     )
     out, again = tmp_path / "out.yaml", tmp_path / "again.yaml"
     everything = ["--spot", "gke", "--retries", "3", "--gpu", "1", "--cpu-request", "500m", "--memory-limit", "2Gi",
                   "--label", "test=a", "--timeout", "1h", "--affinity", "disk=ssd@10",
-                  "--image-pull-policy", "Always"]  # fmt: skip
+                  "--image-pull-policy", "Always", "--pool-parameter", "pool"]  # fmt: skip
     assert main(["prepare", str(source), *everything, "-o", str(out), "--quiet"]) == 0
     subprocess.run([sys.executable, "-W", "ignore", "-c", _RECOMPILE, out, again], check=True, timeout=120)
     assert documents(again) == documents(out)
+    assert [each.name for each in read_pipeline(out).inputs] == ["n", "pool"]
 
 
 def test_a_source_that_does_not_compile_is_refused(tmp_path, capsys):

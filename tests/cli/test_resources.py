@@ -29,10 +29,23 @@ def test_without_measurements_the_error_names_what_is_missing(tmp_path, capsys):
     assert "metrics-server" in capsys.readouterr().err
 
 
-def test_for_simulated_time_metrics_server_is_not_suggested(tmp_path, capsys):
-    options = ["--schedule", "burst", "--runs", "2", "--runs-dir", str(tmp_path), "--run-name", "r", "--no-report"]
-    assert main(["simulate", "run", *options, "--quiet"]) == 0
-    assert main(["resources", str(tmp_path / "r")]) == 2
-    message = capsys.readouterr().err
-    assert "simulate serve" in message
-    assert "metrics-server" not in message
+def test_a_simulated_run_gets_advice_for_what_its_profile_uses(tmp_path, capsys):
+    """`train` uses 1.5 cores, up to its limit of 2, and 300 MiB; `evaluate` would use twice its limit of 500m."""
+    steps = (
+        "steps: [{match: train, duration: 20s, cpu: 1500m, memory: 300Mi}, {match: evaluate, duration: 20s, cpu: 1}, "
+        "{duration: 5s}]"
+    )
+    profile = tmp_path / "profile.yaml"
+    profile.write_text(f"pools: [{{name: steps, cpu: 8, memory: 16Gi, initial: 3}}]\n{steps}\n")
+    options = ["--schedule", "burst", "--runs", "12", "--runs-dir", str(tmp_path), "--run-name", "r", "--no-report"]
+    assert main(["simulate", "run", "--profile", str(profile), *options, "--quiet"]) == 0
+    assert main(["resources", str(tmp_path / "r"), "--json"]) == 0
+    steps = {each["task"]: each for each in json.loads(capsys.readouterr().out)["steps"]}
+    assert not [name for name in steps if name.endswith("-driver")]
+    train, evaluate = steps["train"], steps["evaluate"]
+    assert (train["pods"], train["cpu_most"], train["memory_most"]) == (12, 1.5, 300 * 2**20)
+    assert train["throttled"] == {"share": 0.0, "by_periods": True}
+    assert evaluate["throttled"] == {"share": 1.0, "by_periods": True}
+    assert evaluate["advice"]["cpu_limit"] > evaluate["now"]["cpu_limit"]
+    assert main(["resources", str(tmp_path / "r")]) == 0
+    assert "throttled: share of the CFS periods" in capsys.readouterr().out

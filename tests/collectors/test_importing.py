@@ -98,7 +98,7 @@ def test_an_empty_listing_is_valid(tmp_path: Path) -> None:
     listing = tmp_path / "runs.json"
     listing.write_text("{}")
     dumps = read_files([listing])
-    assert count_runs(dumps) == 0
+    assert count_runs(dumps, kfp.from_plan(plan_observation("kfp", "", {}, 0))) == 0
     assert import_files(observation(tmp_path), dumps) == {"Run": 0}
 
 

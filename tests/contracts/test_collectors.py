@@ -42,13 +42,14 @@ ROWS = {
     "listing": ("runs", "tasks"),
     "metrics_server": ("metrics-server",),
     "prometheus": ("Prometheus",),
+    "run_watch": ("runs as objects",),
     "scraping": ("scraping",),
     "service_probes": ("services",),
     "store_probe": ("object store",),
     "volumes": ("volumes",),
 }
 # Collectors that decline: because of the plan's target, KFP, or because of settings that name no source for them.
-NEEDS_TARGET = {"callbacks", "service_probes"}
+NEEDS_TARGET = {"callbacks", "run_watch", "service_probes"}
 NEEDS_SETTINGS = {"prometheus", "scraping", "store_probe"}
 
 every_source = pytest.mark.parametrize("name", sorted(sources()))

@@ -9,10 +9,11 @@ from pathlib import Path
 import configargparse
 import pytest
 
+from harness.drive.process_client import ProcessClient
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.redaction import HIDDEN, Redaction
 from harness.plan.options import register
-from harness.targets.target import Platform, Target, find, names
+from harness.targets.target import PROCESSES, Platform, Target, find, names
 from pipeswarm import (
     CleansUp,
     Cleanup,
@@ -32,12 +33,13 @@ from pipeswarm import (
     SetUp,
     TargetUnreachableError,
     TaskDetail,
+    WatchesRuns,
 )
-from tests.support import hetida_platform, kfp_exchange
+from tests.support import argo_exchange, hetida_platform, kfp_exchange
 from tests.support.job_service import JobService
 
 ROOT = Path(__file__).parents[2]
-CAPABILITIES = (ListsRuns, ReportsBack, DescribesTasks, HasServices, CleansUp, Redactable)
+CAPABILITIES = (ListsRuns, WatchesRuns, ReportsBack, DescribesTasks, HasServices, CleansUp, Redactable)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,22 @@ def kfp_api() -> Callable[[HttpRequest], HttpAnswer]:
     return kfp_exchange.ready(**{"POST /runs": run, "GET /runs": {"runs": [run]}, "GET /runs/r1": run})
 
 
+def sessions(request: HttpRequest) -> HttpAnswer:
+    """Answers as if processes had run, which take seconds with Dask."""
+    if request.method == "GET":
+        return HttpAnswer(200, PROCESSES.encode())
+    return HttpAnswer(200, b'{"exit_code": 0, "took_s": 1.0, "cpu_s": 1.0, "peak_bytes": 1}')
+
+
 CASES = {
+    "argo": Case(
+        argo_exchange.Argo,
+        frozenset({WatchesRuns, CleansUp, Redactable}),
+        {},
+        {"rows": "5"},
+        (find("argo").EXAMPLE,),
+        "model",
+    ),
     "kfp": Case(
         kfp_api,
         frozenset({ListsRuns, DescribesTasks, CleansUp, Redactable}),
@@ -74,6 +91,8 @@ CASES = {
         (find("hetida").EXAMPLE,),
         "threshold",
     ),
+    "command": Case(ProcessClient, frozenset(), {"command": "true {n}"}, {"n": "5"}),
+    "dask_tenants": Case(lambda: sessions, frozenset(), {}, {"width": 1}),
     "jobs": Case(JobService, frozenset({ListsRuns, CleansUp, HasServices}), {}, {"work_s": 0.5}),
 }
 MODULES = {"jobs": "pipeswarm_jobs.target"}  # of examples/plugins, which are not installed here
@@ -223,6 +242,11 @@ def test_its_capabilities_work_on_the_run_that_was_submitted(name):
         assert isinstance(page, RunPage)
         assert [run.id for run in page.runs] == [started]
         assert page.runs[0].created_at > 0
+    if isinstance(target, WatchesRuns):
+        assert target.watched().path
+        assert target.watched().over
+        assert target.read_run({"metadata": {"name": started}}).id == started
+        assert target.tasks_in({"metadata": {"name": started}}) == ()
     if isinstance(target, DescribesTasks):
         assert all(isinstance(task, TaskDetail) for task in target.read_tasks(platform, str(started)))
     if isinstance(target, ReportsBack):

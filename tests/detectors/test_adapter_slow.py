@@ -29,12 +29,12 @@ def probed(story: Story, seconds: float, service: str = "adapter plants") -> Sto
 @pytest.mark.parametrize(
     ("story", "sure", "said"),
     [
-        (moving, 0.5, "was not observed"),
+        (moving, 0.6, "was not observed"),
         (lambda: used(moving(), 0.6), 0.85, "the runtime waited"),  # computing alone takes half a core
         (lambda: used(moving(), 2.2), 0.3, "the runtime's own parsing"),  # as much again while data moves
-        (lambda: probed(moving(), 0.02), 0.5, "within 20 ms"),
+        (lambda: probed(moving(), 0.02), 0.6, "within 20 ms"),
         (lambda: probed(moving(), 0.9), 0.85, "within 900 ms"),
-        (lambda: probed(moving(), 0.9, "backend"), 0.5, "was not observed"),
+        (lambda: probed(moving(), 0.9, "backend"), 0.6, "was not observed"),
     ],
 )
 def test_confidence_follows_the_evidence(story, sure, said, tmp_path):

@@ -4,8 +4,10 @@ import random
 
 import pytest
 
+from harness.detectors import diagnose
 from harness.detectors.confidence import calibrated, shifted
 from harness.model.findings import Finding
+from tests.support.injected import overstated
 from tests.support.injection.judging import Named, Truth, Verdict
 from tests.support.injection.reliability import fitted, reliability
 
@@ -44,6 +46,12 @@ def test_the_fit_states_what_is_right_on_cases_that_it_has_not_seen(stated, righ
     held_out = drawn("a", shifted(stated, shift), right, 1000, seed=2)
     (tenth,) = reliability([Verdict((), Truth.BINDS, ("a", 1.0), tuple(held_out), frozenset())])
     assert abs(tenth.off) <= 0.05
+
+
+def test_findings_are_ranked_by_their_corrected_confidence(tmp_path):
+    timeline = overstated(used=1.5).timeline(tmp_path)
+    first, second = diagnose(timeline, {}).findings[:2]
+    assert diagnose(timeline, {first.name: -1.0}).findings[0].name == second.name
 
 
 def test_few_cases_change_little():

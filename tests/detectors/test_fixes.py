@@ -136,5 +136,5 @@ def test_without_the_commands_the_finding_stays(tmp_path: Path) -> None:
     assert "quota" in {each.name for each in diagnose(rehearsal.load(90, 60.0)).findings}
     with rehearsal.shell(tmp_path) as shell:
         assert shell.run("kubectl get nodes").returncode == 0
-    assert rehearsal.platform.controller.quota.limits == Quota(cpu=4.0)
+    assert rehearsal.platform.controller.quotas.shared.limits == Quota(cpu=4.0)
     assert "quota" in {each.name for each in diagnose(rehearsal.load(90, 60.0)).findings}

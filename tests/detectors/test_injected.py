@@ -25,7 +25,8 @@ def test_a_pod_with_a_timestamp_before_the_response_counts_as_no_wait(stamped, t
 
 OF_KFP = {
     "api-throttled", "caching", "controller-backlog", "parallelism-cap", "agent-lag", "driver-overhead",
-    "db-slow-listing", "foreign-load",
+    "db-slow-listing", "foreign-load", "lock-wait", "workflow-too-large", "etcd-full", "finished-workflows",
+    "controller-qps", "controller-requeue", "controller-workers", "etcd-nearly-full",
 }  # fmt: skip
 OF_SERVICES = {"adapter-slow", "runtime-saturated", "slow-worker", "lb-imbalance"}
 
@@ -33,9 +34,9 @@ OF_SERVICES = {"adapter-slow", "runtime-saturated", "slow-worker", "lb-imbalance
 @pytest.mark.parametrize(
     ("target", "has_not"),
     [
-        ("kfp", OF_SERVICES | {"adapter-errors"}),
-        ("hetida", OF_KFP | {"quota"}),  # quota shows in workflows only
-        ("another", OF_KFP | {"adapter-errors"}),
+        ("kfp", OF_SERVICES | {"adapter-errors", "workflows-postponed"}),
+        ("hetida", OF_KFP | {"workflows-postponed"}),
+        ("another", OF_KFP | {"adapter-errors", "workflows-postponed"}),
     ],
 )
 def test_an_empty_record_lists_what_applies_to_the_platform_as_not_judged(target, has_not, tmp_path):
@@ -124,7 +125,7 @@ def test_a_short_cpu_peak_of_the_generator_is_no_finding_and_sustained_load_is(b
 
 
 def test_in_a_valid_test_a_bottleneck_comes_before_a_doubt_about_the_generator(tmp_path):
-    story = steady(40, pull=2.1, work=20.0)
+    story = steady(40, pull=2.6, work=20.0)
     for k in range(20):
         story.sample(4.0 * k, GENERATOR_CPU, 0.95, worker="0")
     diagnosis = diagnose(story.timeline(tmp_path))

@@ -1,11 +1,15 @@
 import pytest
 
-from harness.detectors.ranking import ranked
+from harness.detectors.ranking import ranked, unexplained
 from harness.model import Evidence, Finding
 
 
 def found(name: str, confidence: float = 0.9, severity: float = 0.5) -> Finding:
     return Finding(name, name, confidence, (Evidence("observed"),), "Fix it.", (), severity)
+
+
+def order(findings, explained_by):
+    return ranked(unexplained([*findings], explained_by))
 
 
 def names(findings) -> list[str]:
@@ -14,28 +18,28 @@ def names(findings) -> list[str]:
 
 def test_the_costliest_and_surest_come_first_and_equal_ones_by_name():
     findings = [found("b"), found("a"), found("unsure", 0.3), found("costly", 0.8, 0.9)]
-    assert names(ranked(findings, {})) == ["costly", "a", "b", "unsure"]
+    assert names(order(findings, {})) == ["costly", "a", "b", "unsure"]
 
 
 @pytest.mark.parametrize(("present", "confidence"), [((), 0.9), (("cause",), 0.4), (("cause", "other"), 0.2)])
 def test_a_finding_is_less_sure_beside_those_that_explain_it(present, confidence):
     explained_by = {"symptom": {"cause": 0.4, "other": 0.2}}
-    findings = ranked([found("symptom"), *map(found, present)], explained_by)
+    findings = order([found("symptom"), *map(found, present)], explained_by)
     assert next(f.confidence for f in findings if f.name == "symptom") == confidence
 
 
 def test_a_costly_finding_that_another_one_makes_unlikely_comes_after_it():
     findings = [found("symptom", 0.9, 0.9), found("cause", 0.9, 0.05), found("other", 0.9, 0.1)]
-    assert names(ranked(findings, {"symptom": {"cause": 0.1}})) == ["other", "cause", "symptom"]
-    assert names(ranked(findings, {"symptom": {"cause": 0.45}})) == ["symptom", "other", "cause"]
+    assert names(order(findings, {"symptom": {"cause": 0.1}})) == ["other", "cause", "symptom"]
+    assert names(order(findings, {"symptom": {"cause": 0.45}})) == ["symptom", "other", "cause"]
 
 
 def test_an_explanation_never_raises_the_confidence():
-    findings = ranked([found("symptom", 0.1), found("cause")], {"symptom": {"cause": 0.4}})
+    findings = order([found("symptom", 0.1), found("cause")], {"symptom": {"cause": 0.4}})
     assert [f.confidence for f in findings] == [0.9, 0.1]
 
 
 def test_a_fully_explained_finding_is_dropped_and_still_explains_others():
     explained_by = {"symptom": {"cause": 0.0}, "further": {"symptom": 0.0}}
-    assert names(ranked(map(found, ("symptom", "cause", "further")), explained_by)) == ["cause"]
-    assert names(ranked(map(found, ("symptom", "further")), explained_by)) == ["symptom"]
+    assert names(order(map(found, ("symptom", "cause", "further")), explained_by)) == ["cause"]
+    assert names(order(map(found, ("symptom", "further")), explained_by)) == ["symptom"]

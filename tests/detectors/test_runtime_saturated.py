@@ -8,6 +8,7 @@ from harness.analysis.services.saturation import saturation
 from harness.detectors import diagnose
 from tests.support.injected import executed
 from tests.support.injection.case import Case, profile_of, records, simulated
+from tests.support.injection.installations import draw
 from tests.support.injection.judging import outcomes
 
 _BURST = Case(runs=80, over_s=1.0, profile="hetida-least-connections", schedule="burst")
@@ -46,8 +47,8 @@ def test_a_slow_one_of_two_replicas_is_found(tmp_path):
 
 def test_where_one_replica_did_everything_both_explanations_are_given(tmp_path):
     story = executed(replica=lambda _: 0, queue=lambda _: 9.0, computing=lambda _: 2.5)
-    full, uneven = diagnose(story.timeline(tmp_path)).findings[:2]
-    assert (full.name, uneven.name) == ("runtime-saturated", "lb-imbalance")
+    uneven, full = diagnose(story.timeline(tmp_path)).findings[:2]
+    assert (uneven.name, full.name) == ("lb-imbalance", "runtime-saturated")
     assert "the load balancer does not use them" in full.fix
     assert full.confidence < 0.7
 
@@ -57,3 +58,21 @@ def test_waiting_is_the_time_beyond_what_an_execution_takes(queue, waiting, tmp_
     found = saturation(executed(queue=lambda _: queue).timeline(tmp_path))
     assert found.waiting == pytest.approx(waiting, abs=0.15)
     assert found.computing == pytest.approx(0.5 / 0.7, abs=0.1)
+
+
+@pytest.mark.parametrize(("favoured", "first"), [((), "runtime-saturated"), (("lb-imbalance@30s",), "lb-imbalance")])
+def test_idle_workers_show_without_names_once_more_have_computed(favoured, first):
+    """From 30 s on, one of five single workers gets everything; before, several computed at once."""
+    case = Case(favoured, runs=130, over_s=100.0 if favoured else 10.0, profile="hetida-least-connections")
+    profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=1)
+    timeline = simulated(case, 2.0, 3, profile)
+    assert names(timeline)[0] == first
+    assert (saturation(timeline).used < 0.6) is bool(favoured)
+
+
+def test_where_some_workers_are_idle_by_chance_more_workers_come_before_even_load():
+    """Even load would use the idle ones, and shorten the wait by their share only."""
+    drawn = draw(555, 394)
+    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
+    assert names(timeline)[:2] == ["runtime-saturated", "lb-imbalance"]
+    assert 0.25 < saturation(timeline).used < 0.6

@@ -4,7 +4,13 @@ import pytest
 
 from harness.detectors import diagnose, stranded_capacity
 from harness.detectors.detector import CannotJudgeError
-from harness.model.phases import NODE_MEMORY_BYTES, REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES
+from harness.model.phases import (
+    NODE_MEMORY_BYTES,
+    REQUESTED_CPU_CORES,
+    REQUESTED_EPHEMERAL_BYTES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+)
 from tests.support.injected import NODES, overstated
 from tests.support.timelines import GIB
 
@@ -60,3 +66,58 @@ def test_a_pod_that_fits_on_no_node_is_no_matter_of_more_nodes(tmp_path):
         "4 cores"
     )
     assert "nodes-exhausted" not in [each.name for each in others]
+
+
+@pytest.mark.parametrize(("disk", "judged"), [(5, False), (1, True)])
+def test_nodes_that_mostly_lack_local_disk_are_not_judged_by_their_cpu(disk, judged, tmp_path):
+    story = overstated()
+    for lack, count in (("ephemeral-storage", disk), ("cpu", 3)):
+        message = f"0/6 nodes are available: 6 Insufficient {lack}."
+        story.event(5.0, "Pod", "p", "FailedScheduling", message, count=count, type="Warning")
+    diagnosis = diagnose(story.timeline(tmp_path))
+    assert ("stranded-capacity" in [each.name for each in diagnosis.findings]) is judged
+    reasons = {each.name: each.reason for each in diagnosis.not_judged}
+    assert ("ephemeral storage" in reasons.get("stranded-capacity", "")) is not judged
+
+
+def disk(wants: float, held: float, room: float = 100.0, cpu: float = 0.5):
+    """Pods that request GiB of ephemeral storage, on nodes with `room` of it."""
+    amounts = ({REQUESTED_CPU_CORES: cpu, REQUESTED_EPHEMERAL_BYTES: each * GIB} for each in (wants, held))
+    return overstated(wants=next(amounts), held=next(amounts), ephemeral=room * GIB)
+
+
+def test_ephemeral_storage_counts_by_requests(tmp_path):
+    (found,) = stranded_capacity.detect(disk(wants=30, held=80).timeline(tmp_path))
+    assert found.title == (
+        "Capacity is stranded: pods waited for ephemeral storage while no more than 12% of the nodes' CPU was requested"
+    )
+    assert "80% of these nodes' ephemeral storage" in found.evidence[1].statement
+    assert "ephemeral storage" in found.fix
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        disk(wants=30, held=70),  # fits just so
+        disk(wants=30, held=80, cpu=2.0),  # half of the CPU is requested
+        disk(wants=30, held=80, room=0.0),  # recorded before ephemeral storage was
+        overstated(
+            wants=_GPU | {REQUESTED_EPHEMERAL_BYTES: 30.0 * GIB},
+            held=_GPU | {REQUESTED_EPHEMERAL_BYTES: 80.0 * GIB},
+            ephemeral=100.0 * GIB,
+        ),  # smaller disks bring no GPU
+    ],
+)
+def test_no_ephemeral_storage_is_stranded_where_there_is_enough_or_something_else_lacks(story, tmp_path):
+    assert stranded_capacity.detect(story.timeline(tmp_path)) == []
+
+
+def test_more_ephemeral_storage_than_any_node_has_is_too_much(tmp_path):
+    (finding, *_) = diagnose(disk(wants=200, held=80).timeline(tmp_path)).findings
+    assert "200.0 GiB of ephemeral storage, and no node has more than 100.0 GiB of ephemeral storage" in finding.title
+
+
+def test_a_lack_of_local_disk_that_the_requests_show_is_judged(tmp_path):
+    story = disk(wants=30, held=80)
+    story.event(5.0, "Pod", "p", "FailedScheduling", "0/6 nodes are available: 6 Insufficient ephemeral-storage.")
+    assert "stranded-capacity" in names(story, tmp_path)

@@ -71,3 +71,27 @@ def test_never_more_in_flight_than_the_highest_level_and_never_idle_below_it(lev
             break
     assert issued == slots.issued
     assert runs is None or issued <= runs
+
+
+def test_a_stage_is_due_when_all_runs_of_the_former_are_over():
+    slots = ConcurrencyLimiter(Concurrency((), runs=6, stages=(2, 3, 1)))
+    assert slots.due(1.0) == [0.0, 0.0]
+    slots.free(1, 4.0)
+    assert slots.due(5.0) == [], "one is still in flight"
+    slots.free(1, 6.0)
+    assert slots.due(5.9) == []
+    assert slots.due(7.0) == [6.0, 6.0, 6.0]
+    slots.free(3, 8.0)
+    assert not slots.over(8.0)
+    assert slots.due(8.0) == [8.0]
+    slots.free(1, 9.0)
+    assert slots.over(9.0)
+    assert slots.due(10.0) == []
+
+
+def test_the_limit_on_runs_holds_for_stages():
+    slots = ConcurrencyLimiter(Concurrency((), runs=4, stages=(2, 2)), limit=3)
+    slots.due(0.0)
+    slots.free(2, 1.0)
+    assert slots.due(2.0) == [1.0]
+    assert slots.over(2.0)

@@ -26,7 +26,10 @@ class Platform:
 
 def arrivals(count, clock, spacing_s=0.001):
     t0_at = clock.now()
-    return [Arrival(k, t0_at + round(k * spacing_s * 1e9), Scenario(str(k), "s", {}, {})) for k in range(count)]
+    return [
+        Arrival(k, t0_at + round(k * spacing_s * 1e9), Scenario(str(k), "s", {}, {}, f"tenant-{k % 2}"))
+        for k in range(count)
+    ]
 
 
 def dispatch(count, exchange, **more):
@@ -55,6 +58,12 @@ def test_an_accepted_arrival_has_its_run():
     for row in dispatch(20, answer):
         assert (row.outcome, row.run, row.run_name) == (Outcome.ACCEPTED, f"run-{row.seq}", f"{row.seq}-s")
         assert row.due_at <= row.sent_at <= row.answered_at
+
+
+@pytest.mark.parametrize(("at_once", "outcome"), [(1000, Outcome.ACCEPTED), (0, Outcome.MISSED)])
+def test_every_row_names_the_tenant_of_its_scenario(at_once, outcome):
+    rows = dispatch(4, answer, max_in_flight=at_once)
+    assert [(row.tenant, row.outcome) for row in rows] == [(f"tenant-{k % 2}", outcome) for k in range(4)]
 
 
 def test_a_stalled_platform_delays_no_arrival():

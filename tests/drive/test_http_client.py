@@ -1,6 +1,8 @@
 """The HTTP client against real servers on loopback sockets, plain and TLS."""
 
+import gzip
 import os
+import re
 import resource
 import subprocess
 from contextlib import ExitStack
@@ -16,6 +18,8 @@ from harness.model import ConfigError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpRequest
 from harness.model.plan import Limits
+from harness.targets import credentials
+from harness.targets.credentials import Credentials
 
 LIMITS = Limits(connect_timeout_s=20.0, answer_timeout_s=20.0)
 OK = b"HTTP/1.1 200 OK\r\nX-Node: n1\r\nContent-Length: 2\r\n\r\n{}"
@@ -83,7 +87,7 @@ def serve():
 
 def test_a_request_carries_host_token_prefix_and_length(serve):
     server = serve()
-    client = HttpClient(server.url + "/pipeline/", "secret\n", LIMITS)
+    client = HttpClient(server.url + "/pipeline/", Credentials("secret\n"), LIMITS)
     answer = client(POST)
     head, _, body = server.requests[0].partition(b"\r\n\r\n")
     line, *fields = head.decode().split("\r\n")
@@ -92,6 +96,7 @@ def test_a_request_carries_host_token_prefix_and_length(serve):
         "host": server.url.removeprefix("http://"),
         "user-agent": "pipeswarm",
         "accept": "application/json",
+        "accept-encoding": "identity",
         "authorization": "bearer secret",
         "content-type": "application/json",
         "content-length": "7",
@@ -105,13 +110,13 @@ def test_a_request_carries_host_token_prefix_and_length(serve):
 )
 def test_an_empty_body_has_a_content_length_unless_it_is_a_get(serve, method, length):
     server = serve()
-    HttpClient(server.url, "", LIMITS)(HttpRequest(method, "/"))
+    HttpClient(server.url, Credentials(), LIMITS)(HttpRequest(method, "/"))
     assert (length in server.requests[0]) if length else (b"ontent-" not in server.requests[0])
 
 
 def test_a_connection_is_reused(serve):
     server = serve()
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     for _ in range(5):
         client(POST)
     assert (len(server.connections), len(server.requests)) == (1, 5)
@@ -119,7 +124,7 @@ def test_a_connection_is_reused(serve):
 
 def test_concurrent_requests_have_a_connection_each_and_warm_ones_are_open_before(serve):
     server = serve()
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     client.warm(20)
     gevent.sleep(0)
     assert (len(server.connections), server.requests) == (20, [])
@@ -138,7 +143,7 @@ def test_the_name_is_resolved_once_for_many_connections_and_each_address_is_trie
 
     monkeypatch.setattr(http_client, "_RESOLVE_EVERY_S", 3600.0)
     monkeypatch.setattr(http_client.socket, "getaddrinfo", addresses)
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     client(POST)
     client.warm(20)
     gevent.sleep(0)
@@ -148,12 +153,12 @@ def test_the_name_is_resolved_once_for_many_connections_and_each_address_is_trie
 
 def test_a_name_without_an_address_is_unreachable():
     with pytest.raises(TargetUnreachableError, match="does not answer"):
-        HttpClient("http://nowhere.invalid", "", LIMITS)(POST)
+        HttpClient("http://nowhere.invalid", Credentials(), LIMITS)(POST)
 
 
 def test_a_connection_that_the_server_closed_is_not_reused(serve):
     server = serve()
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     client(POST)
     server.connections[0].close()
     gevent.sleep(0.01)
@@ -163,7 +168,7 @@ def test_a_connection_that_the_server_closed_is_not_reused(serve):
 
 def test_a_connection_that_the_server_announces_to_close_is_not_reused(serve):
     server = serve(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it", OK)
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     assert client(POST).body == b"all of it", "without a length, the body ends with the connection"
     assert client(POST).body == b"{}"
     assert len(server.connections) == 2
@@ -171,7 +176,7 @@ def test_a_connection_that_the_server_announces_to_close_is_not_reused(serve):
 
 def test_a_chunked_response_is_reassembled(serve):
     server = serve(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n')
-    assert HttpClient(server.url, "", LIMITS)(POST).body == b'{"a":1}'
+    assert HttpClient(server.url, Credentials(), LIMITS)(POST).body == b'{"a":1}'
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_a_chunked_response_is_reassembled(serve):
 )
 def test_a_request_without_a_response_is_not_sent_again(serve, answer, message):
     server = serve(OK, answer)
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     client(POST)
     with pytest.raises(TargetUnreachableError, match=message):
         client(POST)
@@ -193,10 +198,86 @@ def test_a_request_without_a_response_is_not_sent_again(serve, answer, message):
     assert client(POST).status == 200, "the next request gets a new connection"
 
 
+TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n"
+
+
+@pytest.mark.parametrize("surplus", [b"}", OK, TIMED_OUT, b"HTTP/1.1 500 Oops\r\nContent-Length: 3\r\n\r\nbad"])
+@pytest.mark.parametrize("later", [False, True])
+def test_what_follows_a_response_is_not_the_next_ones(serve, surplus, later):
+    server = serve(OK if later else OK + surplus, OK)
+    client = HttpClient(server.url, Credentials(), LIMITS)
+    first = client(POST)
+    if later:
+        server.connections[0].sendall(surplus)
+        gevent.sleep(0.01)
+    second = client(POST)
+    assert [(answer.status, answer.body) for answer in (first, second)] == [(200, b"{}")] * 2
+    assert len(server.connections) == 2, "the connection with unread bytes was closed"
+
+
+def test_a_timeout_of_an_idle_connection_is_no_answer_to_the_request_that_crossed_it(serve):
+    server = serve(OK, TIMED_OUT, OK)
+    client = HttpClient(server.url, Credentials(), LIMITS)
+    client(POST)
+    assert client(POST).status == 200
+    assert len(server.connections) == 2
+    server.answers = [TIMED_OUT]
+    assert HttpClient(server.url, Credentials(), LIMITS)(POST).status == 408, "on a new connection it is the answer"
+
+
+def test_an_answer_that_comes_before_the_request_is_complete_is_told(serve):
+    server = serve()
+
+    def refuse(connection, _):
+        server.connections.append(connection)
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 7\r\n\r\ntoo big")
+        connection.shutdown(1)  # and reads no more
+
+    server._server.set_handle(refuse)
+    client = HttpClient(server.url, Credentials(), LIMITS)
+    for _ in range(2):
+        answer = client(HttpRequest("POST", "/upload", b"x" * 20_000_000))
+        assert (answer.status, answer.body) == (413, b"too big")
+    assert len(server.connections) == 2, "what is left of the request is not sent before the next one"
+
+
+def test_an_interim_response_is_not_the_answer(serve):
+    server = serve(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK)
+    client = HttpClient(server.url, Credentials(), LIMITS)
+    assert [client(POST).status for _ in range(2)] == [200, 200]
+    assert len(server.connections) == 1
+
+
+def packed(body, encoding=b"gzip"):
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\nContent-Length: %d\r\n\r\n"
+    return head % (encoding, len(body)) + body
+
+
+def test_an_answer_that_was_compressed_unasked_is_unpacked(serve):
+    server = serve(packed(gzip.compress(b'{"a":1}')))
+    assert HttpClient(server.url, Credentials(), LIMITS)(POST).body == b'{"a":1}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (packed(b"{}"), "damaged gzip"),
+        (packed(gzip.compress(b"{}" * 99)[:-9]), "cut off"),
+        (packed(gzip.compress(bytes(2**28 + 1), 1)), "longer than 256 MiB"),
+        (packed(b"{}", encoding=b"br"), "encoded as 'br'"),
+    ],
+    ids=["damaged", "cut off", "bomb", "unknown"],
+)
+def test_an_answer_that_can_not_be_unpacked_is_none(serve, answer, says):
+    with pytest.raises(TargetUnreachableError, match=says):
+        HttpClient(serve(answer).url, Credentials(), LIMITS)(POST)
+
+
 def test_a_response_that_never_ends_times_out(serve):
     server = serve(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12")
     with pytest.raises(TargetUnreachableError, match="timed out"):
-        HttpClient(server.url, "", Limits(answer_timeout_s=0.2))(POST)
+        HttpClient(server.url, Credentials(), Limits(answer_timeout_s=0.2))(POST)
 
 
 def test_the_timeout_is_for_the_whole_response_however_often_a_part_of_it_comes(serve):
@@ -213,15 +294,15 @@ def test_the_timeout_is_for_the_whole_response_however_often_a_part_of_it_comes(
     server.serve = trickle
     server._server.set_handle(trickle)
     with pytest.raises(TargetUnreachableError, match="timed out"):
-        HttpClient(server.url, "", Limits(answer_timeout_s=0.2))(POST)
+        HttpClient(server.url, Credentials(), Limits(answer_timeout_s=0.2))(POST)
 
 
 def test_a_refused_connection_is_unreachable(serve):
     server = serve()
     server.stop()
     with pytest.raises(TargetUnreachableError, match="refused"):
-        HttpClient(server.url, "", LIMITS)(POST)
-    HttpClient(server.url, "", LIMITS).warm(3)
+        HttpClient(server.url, Credentials(), LIMITS)(POST)
+    HttpClient(server.url, Credentials(), LIMITS).warm(3)
 
 
 @pytest.mark.parametrize(
@@ -231,24 +312,34 @@ def test_a_refused_connection_is_unreachable(serve):
 def test_line_breaks_and_spaces_cannot_be_smuggled_into_the_head(serve, request_):
     server = serve()
     with pytest.raises(ValueError, match=r"not a path|line break"):
-        HttpClient(server.url, "", LIMITS)(request_)
+        HttpClient(server.url, Credentials(), LIMITS)(request_)
     assert server.connections == []
 
 
 @pytest.mark.parametrize("host", ["ftp://h", "http://", "http://h:port", "http://[::1", "http://h:99999", ""])
 def test_an_invalid_address_is_refused(host):
     with pytest.raises(ConfigError, match="not the address of a platform"):
-        HttpClient(host, "", LIMITS)
+        HttpClient(host, Credentials(), LIMITS)
 
 
 def test_credentials_in_an_address_are_refused_because_reports_show_it():
     with pytest.raises(ConfigError, match="contains credentials"):
-        HttpClient("https://me:secret@kfp.example", "", LIMITS)
+        HttpClient("https://me:secret@kfp.example", Credentials(), LIMITS)
 
 
-def test_a_token_of_two_lines_is_refused():
-    with pytest.raises(ConfigError, match="line break"):
-        HttpClient("http://h", "one\ntwo", LIMITS)
+def test_a_renewed_token_is_used_after_a_401(serve, tmp_path, monkeypatch):
+    monkeypatch.setattr(credentials, "_READ_AFTER_REFUSAL_S", 0.0)
+    token = tmp_path / "token"
+    token.write_text("first")
+    refused = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+    server = serve(OK, refused, OK)
+    client = HttpClient(server.url, Credentials(token_file=str(token), headers=(("kubeflow-userid", "me"),)), LIMITS)
+    for _ in range(3):
+        client(POST)
+        token.write_text("second")
+    sent = [re.search(rb"Authorization: Bearer (\w+)", request)[1] for request in server.requests]
+    assert sent == [b"first", b"first", b"second"]
+    assert all(b"\r\nkubeflow-userid: me\r\n" in request for request in server.requests)
 
 
 def test_connections_are_reused_beyond_a_thousand_open_files(serve):
@@ -257,7 +348,7 @@ def test_connections_are_reused_beyond_a_thousand_open_files(serve):
     if soft < 1200:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     server = serve()
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     spare = [os.dup(0) for _ in range(1100)]
     try:
         for _ in range(3):
@@ -280,12 +371,17 @@ def test_over_tls_the_certificate_is_checked_and_warm_connections_are_used(serve
     context.load_cert_chain(certificate, key)
     server = serve(ssl_context=context)
     with pytest.raises(TargetUnreachableError, match=r"(?s)certificate.*SSL_CERT_FILE.*--insecure"):
-        HttpClient(server.url, "", LIMITS)(POST)
-    assert HttpClient(server.url, "", LIMITS, verify_tls=False)(POST).status == 200
+        HttpClient(server.url, Credentials(), LIMITS)(POST)
+    assert HttpClient(server.url, Credentials(), LIMITS, verify_tls=False)(POST).status == 200
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    client = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, Credentials(), LIMITS)
     client.warm(2)
     gevent.sleep(0.05)
     before = len(server.connections)
     assert client(POST).status == client(POST).status == 200
     assert len(server.connections) == before
+    for connection in server.connections[-2:]:
+        connection.sendall(TIMED_OUT)
+    gevent.sleep(0.05)
+    assert client(POST).status == 200
+    assert len(server.connections) == before + 1, "connections with unread bytes were closed"

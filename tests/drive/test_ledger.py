@@ -74,6 +74,37 @@ def test_a_rejection_is_compared_once_a_run_has_ended_that_was_due_with_it_or_la
     assert ledger.counts.rejected_with_ended == ledger.counts.rejected == 4
 
 
+@pytest.mark.parametrize("outcome", [Outcome.ACCEPTED, Outcome.REJECTED])
+@pytest.mark.parametrize("booked", ["row", "lines"])
+def test_the_lag_of_every_arrival_that_was_sent_counts(folder, outcome, booked):
+    ledger = Ledger(folder.recorder(), 2)
+    for seq, lag_ns in ((0, 10**6), (1, 10**9)):
+        late = replace(row(seq, outcome), sent_at=row(seq).due_at + lag_ns)
+        _ = ledger.book(late) if booked == "row" else list(ledger.book_lines(encode(late)))
+    assert ledger.lags.quantile(0.4) == pytest.approx(0.001, rel=0.1)
+    assert ledger.lags.take_worst() == pytest.approx(1.0, rel=0.01)
+
+
+def test_rows_that_could_not_be_written_follow_once_there_is_room_in_their_order(folder, monkeypatch):
+    recorder = folder.recorder()
+    ledger, write, full = Ledger(recorder, 3), recorder.append, [True]
+
+    def append(kind, lines):
+        if full[0]:
+            write(kind, lines[:20])  # what there was room for
+            raise OSError(28, "No space left on device")
+        write(kind, lines)
+
+    monkeypatch.setattr(recorder, "append", append)
+    for seq in (0, 1):
+        ledger.book(row(seq))
+    assert (ledger.failure.errno, len(ledger.write_held())) == (28, 2)
+    full[0] = False
+    ledger.book(row(2))
+    assert (ledger.failure, ledger.write_held()) == (None, ())
+    assert [each.seq for each in folder.records(Submission)] == [0, 1, 2]
+
+
 def test_a_run_id_that_another_open_run_has_is_not_waited_for(folder):
     ledger = Ledger(folder.recorder(), 3)
     for seq in range(3):

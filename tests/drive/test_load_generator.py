@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.drive import load_generator
 from harness.drive.cluster_messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
-from harness.drive.distributed import DistributedGenerator
+from harness.drive.distributed import DistributedGenerator, _ClockOffset
 from harness.drive.load_generator import UnwritableError
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU
@@ -20,6 +20,7 @@ from harness.model.records import Sample
 from harness.plan.assignment import Assignment
 from harness.store.folder import encode
 from harness.store.spools import Origin, Spool, spool_path
+from harness.targets.credentials import Credentials
 from harness.targets.target import RejectedError
 
 SCENARIOS = [Scenario(str(k), "s", {"rows": k}, {}) for k in range(3)]
@@ -80,7 +81,7 @@ def test_hidden_values_are_redacted_from_the_platforms_errors(monkeypatch):
     plan = replace(PLAN, redact=("key",))
     hidden = Assignment("run", plan, scenarios, array("d", [0.0]), 0, hidden=("s3cret-key",))
     rows = []
-    load_generator.Worker(hidden, "t0ken-of-mine", rows.append).run()
+    load_generator.Worker(hidden, Credentials("t0ken-of-mine"), rows.append).run()
     (row,) = [row for row in rows if isinstance(row, Submission)]
     assert row.error == "bad key ***; token ***"
 
@@ -319,6 +320,15 @@ def test_a_worker_is_told_how_far_its_clock_is_ahead(spooled):
     (sent,) = [Assignment.unpack(data) for kind, _, data in runner.sent if kind == GO]
     assert sent.ahead_ns / 1e9 == pytest.approx(5.0, abs=0.1)
     generator.stop("enough")
+
+
+@pytest.mark.parametrize("order", [(20, 1, 20, 20, 20), (1, 20, 20, 20, 20), (20, 20, 20, 20, 1)])
+def test_of_several_clock_answers_the_quickest_counts_wherever_it_comes(order):
+    """All of a round trip's delay is on the way there: the answer is wrong by half of it."""
+    clock = _ClockOffset()
+    for trip in order:
+        clock.update(sent_at=1000, there_at=1000 + 5 * 10**9 + trip, received_at=1000 + trip)
+    assert (clock.answers, clock.round_trip_ns, clock.ahead_ns) == (5, 1, 5 * 10**9 + 1)
 
 
 def test_closed_arrivals_are_dealt_in_turn_and_counted_as_lost_with_their_worker(spooled):

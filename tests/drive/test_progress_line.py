@@ -13,13 +13,13 @@ class Terminal(io.StringIO):
 
 
 COUNTS = Counts(200, accepted=190, rejected=10, done=80, failed=20)
-LIVE = LiveLoad("draining", "burst", COUNTS, lag_s=0.0042, runs_per_min=61.2, eta_s=75.0)
+LIVE = LiveLoad("draining", "burst", COUNTS, lag_p99_s=0.0042, succeeded_per_hour=3672.0, eta_s=75.0)
 
 
 def test_the_line_shows_counts_throughput_lag_nodes_and_time_left():
     assert line(LIVE, {"ready_nodes": 7}, {}) == (
         "[█████████████···········] 110/200 · draining: sent 200 · in flight 90 · done 80 · failed 20 · rejected 10"
-        " · 61 runs/min · lag 4.2 ms · nodes 7 · ETA 75 s"
+        " · 3,672 runs/h · lag p99 4.2 ms · nodes 7 · ETA 75 s"
     )
 
 
@@ -33,7 +33,7 @@ def test_unanswered_requests_are_in_flight_and_the_first_finding_is_named():
 @pytest.mark.parametrize(
     ("columns", "shown"),
     [
-        (120, "[██████····] 110/200 · draining: sent 200 · in flight 90 · failed 20 · rejected 10 · lag 4.2 ms · nodes 7 · ETA 75 s"),
+        (120, "[██████····] 110/200 · draining: sent 200 · in flight 90 · failed 20 · rejected 10 · lag p99 4.2 ms · nodes 7 · ETA 75 s"),
         (79, "[██████····] 110/200 · draining: sent 200 · failed 20 · rejected 10 · ETA 75 s"),
         (50, "[██████····] 110/200 · draining: sent 200"),
         (25, "[██████····] 110/200"),
@@ -41,7 +41,16 @@ def test_unanswered_requests_are_in_flight_and_the_first_finding_is_named():
     ],
 )  # fmt: skip
 def test_a_narrow_terminal_shows_what_matters_most_on_one_line(columns, shown):
-    assert line(replace(LIVE, runs_per_min=None), {"ready_nodes": 7}, {}, columns) == shown
+    assert line(replace(LIVE, succeeded_per_hour=None), {"ready_nodes": 7}, {}, columns) == shown
+
+
+@pytest.mark.parametrize(
+    ("age_s", "in_flight", "shown"),
+    [(None, 90, "done 80 ·"), (9.9, 90, "done 80 ·"), (50.2, 90, "done 80 (50 s ago) ·"), (50.2, 0, "done 80 ·")],
+)
+def test_counts_of_ended_runs_say_how_old_they_are_while_runs_are_in_flight(age_s, in_flight, shown):
+    counts = replace(COUNTS, accepted=100 + in_flight)
+    assert shown in line(replace(LIVE, counts=counts, ends_age_s=age_s), {}, {})
 
 
 def test_missed_arrivals_are_no_progress():

@@ -89,7 +89,7 @@ def tests(tmp_path, monkeypatch):
         recorder, offsets = folder.recorder(), ready.test.offsets
         observer = SimpleNamespace(end=lambda: None, restart_if_dead=lambda: None)
         return LoadTest(
-            folder, PLAN, ready.test.schedule, offsets, ready.test.scenarios, hidden=(), with_token=False, target=None,
+            folder, PLAN, ready.test.schedule, offsets, ready.test.scenarios, hidden=(), with_credentials=False, target=None,
             recorder=recorder, ledger=Ledger(recorder, 2), ends=folder.tail(Event), observer=observer,
             claim=Claim(folder.path),
         )  # fmt: skip

@@ -1,5 +1,7 @@
 """The course of a test, as tables of events and commands."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.drive.session import Session
@@ -245,6 +247,12 @@ def test_an_abort_rule_cuts_the_test():
     assert course.on(tick(2.0, accepted=3, failed=1, finished=True)) == (
         ENDED, in_flight("Aborted", 2), Close(clean_up=False),
     )  # fmt: skip
+
+
+def test_an_aborted_test_says_how_old_the_counts_of_ended_runs_were():
+    course, _ = session(*DISPATCHING, terms=Terms(3, 60.0, abort_on=(parse_abort("failed_ratio > 0.5 after 1"),)))
+    note, _ = course.on(replace(tick(1.0, accepted=1, failed=1), ends_age_s=42.0))
+    assert note.message.endswith("it was 1; ends of runs were last read 42 s before")
 
 
 def test_an_abort_rule_is_checked_before_the_dispatch_is_found_finished():

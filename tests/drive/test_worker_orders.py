@@ -15,6 +15,7 @@ from harness.drive.worker_orders import WorkerEndpoint
 from harness.model import Plan, Scenario
 from harness.plan.assignment import Assignment
 from harness.store.spools import leftovers, lines_from, spool_path
+from harness.targets.credentials import Credentials
 
 FIRST, SECOND = "aaaa", "bbbb"
 LATER = 4e9  # seconds after 1970
@@ -74,7 +75,7 @@ def worker(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     platform, master = Platform(), Master()
     monkeypatch.setattr(load_generator, "find", lambda _: SimpleNamespace(from_plan=lambda _: platform))
-    endpoint = WorkerEndpoint(master, lambda host: "", lambda row: None)
+    endpoint = WorkerEndpoint(master, lambda host: Credentials(), lambda row: None)
     endpoint.register()
     yield endpoint, master, platform
     platform.answers.set()

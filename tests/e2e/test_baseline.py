@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from harness.cli import main
 from tests.support.e2e import QUICK
 
 
+@pytest.mark.soak
 def test_a_slower_test_ends_with_3_and_one_with_another_load_does_not_start(locust, tmp_path):
     runs = str(tmp_path / "runs")
     load = ("--schedule", "spread", "--runs", "80", "--over", "4s")

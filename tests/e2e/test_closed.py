@@ -38,6 +38,7 @@ def test_as_many_runs_are_in_flight_as_there_are_users(locust):
     assert offsets == pytest.approx([(row["due_at"] - t0_at) / 1e9 for row in rows], abs=1e-6)
 
 
+@pytest.mark.soak
 def test_a_closed_test_with_a_duration_writes_its_due_times_at_its_end(locust):
     finished = locust.headless(
         "--simulate", QUICK, *FEW, "--schedule", "concurrency", "-u", "3", "-r", "10", "--for", "8s"
@@ -49,6 +50,7 @@ def test_a_closed_test_with_a_duration_writes_its_due_times_at_its_end(locust):
     assert finished.report()["ledger"]["intended"] == len(rows)
 
 
+@pytest.mark.soak
 def test_the_workers_of_a_closed_test_share_its_slots(locust, platform):
     finished = locust.headless(
         "--processes", "2", "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--schedule", "concurrency",

@@ -95,6 +95,7 @@ def as_local(service, ports, shared):
     """The command of a service, with the ports, shared volume and programs of this machine."""
     host = {"http://platform:8888": f"http://127.0.0.1:{ports['platform']}", "0.0.0.0": "127.0.0.1"}
     here = {
+        "0.0.0.0:9646": "127.0.0.1:0",  # any free port
         **host, "/shared/kubeconfig": f"{shared}/kubeconfig", "8888": str(ports["platform"]), "master": "127.0.0.1",
         "demo": QUICK, "training.yaml": str(ROOT / "harness/targets/training.yaml"),
         "locustfiles/kfp.py": str(ROOT / "locustfiles/kfp.py"),

@@ -9,10 +9,12 @@ from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.experiment import Point
 from harness.planning import experiment_tests
 from harness.planning.experiment_file import read_experiment
+from harness.planning.sweeps import Workers
 from tests.support.e2e import QUICK, ROOT
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_a_load_test_measures_one_point(tmp_path):
     """The real locust, the real locustfile, the quick simulated platform."""
@@ -22,7 +24,9 @@ def test_a_load_test_measures_one_point(tmp_path):
         f"slos: ['failed_ratio < 0.5']\noptions: {{simulate: {QUICK}}}\n"
     )
     try:
-        result = experiment_tests.tester(read_experiment(path), tmp_path / "out", NodePools)(Point("default", 5, 2, 0))
+        result = experiment_tests.tester(read_experiment(path), tmp_path / "out", NodePools, Workers(1)).first(
+            [Point("default", 5, 2, 0)]
+        )
     except PipeswarmError as error:
         reports = [json.loads(report.read_text()) for report in runs.glob("*/report.json")]
         assert len(reports) == 3, "an invalid test is repeated twice"

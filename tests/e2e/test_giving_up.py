@@ -24,6 +24,7 @@ def cleanup(*arguments):
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, timeout=60)
 
 
+@pytest.mark.soak
 def test_an_abort_rule_ends_the_test(locust, platform):
     finished = locust.headless(
         "--host", platform.url, "--pipeline", PIPELINE, *FEW,

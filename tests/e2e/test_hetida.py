@@ -28,7 +28,7 @@ hetida:
   adapters: [{id: plants, capacity: 8}]
   executions: [{load: 10ms, compute: 20ms, send: 10ms}]
 """
-MODES = ("backend", "async", "runtime")
+MODES = ("backend", pytest.param("async", marks=pytest.mark.soak), "runtime")
 REAL = {
     "backend": "PIPESWARM_HETIDA_BACKEND",
     "async": "PIPESWARM_HETIDA_BACKEND",
@@ -196,8 +196,8 @@ def test_a_real_backend_that_knows_no_such_transformation_is_a_bad_configuration
     ("mode", "counted", "code", "says"),
     [
         ("backend", "failed", 3, "Failure while calling the runtime"),
-        ("runtime", "rejected", 3, "does not answer"),
-        ("async", "in_flight", 4, ""),
+        pytest.param("runtime", "rejected", 3, "does not answer", marks=pytest.mark.soak),
+        pytest.param("async", "in_flight", 4, "", marks=pytest.mark.soak),
     ],
 )
 def test_a_killed_worker_means_a_500_a_closed_connection_or_a_missing_callback(

@@ -80,6 +80,21 @@ def test_the_web_ui_of_a_master_with_a_running_test(locust, platform):
     worker.wait(30)
 
 
+@pytest.mark.soak
+def test_sigterm_of_a_headless_master_is_no_time_limit(locust):
+    bus, runs = str(free_port()), ("--schedule", "constant", "--rate", "2/s", "--for", "10m")
+    master = locust.start(
+        "--headless", "--master", "--master-bind-port", bus, "--expect-workers", "1", "--simulate", QUICK, *FEW, *runs
+    )
+    worker = locust.start("--worker", "--master-port", bus)
+    wait_for(lambda: list(locust.place.glob("runs/*/submissions.jsonl")))
+    master.send_signal(signal.SIGTERM)
+    finished = locust.finish(master)
+    assert finished.code == 130, finished.err
+    assert any("interrupted" in reason for reason in finished.report()["validity"]["reasons"])
+    worker.wait(30)
+
+
 # Ctrl-C at the moment this module is imported.
 INTERRUPTED_AT = """
 import sys

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,7 @@ def burst(shared_platform, tmp_path_factory):
     """A finished load test, whose scenarios were generated."""
     return Locust(tmp_path_factory.mktemp("burst")).headless(
         "--host", shared_platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "20",
+        "--prepare", "retries=5,label=test=burst",
         "--slo", "failed_ratio < 0.01", KUBECONFIG=shared_platform.kubeconfig,
     )  # fmt: skip
 
@@ -39,6 +41,13 @@ def test_a_burst_against_a_served_platform_is_valid_and_reported(burst):
     assert str(burst.folder / "report.html") in burst.out
     frames = RunFolder.open(burst.folder)
     assert frames.read_plan().digests.keys() == {"schedule", "scenarios", "pipeline"}
+
+
+def test_the_run_folder_has_the_pipeline_as_given_and_as_prepared(burst):
+    assert (burst.folder / "pipeline-original.yaml").read_bytes() == Path(PIPELINE).read_bytes()
+    prepared = (burst.folder / "pipeline.yaml").read_text()
+    assert "maxRetryCount: 5" in prepared
+    assert "test: burst" in prepared
 
 
 def test_a_sealed_run_is_reported_again_byte_for_byte_without_a_platform(burst):

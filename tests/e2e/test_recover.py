@@ -93,6 +93,7 @@ def test_while_a_spool_can_t_grow_its_rows_still_reach_the_master(locust):
     assert {row["outcome"] for row in finished.rows()} == {"accepted"}
 
 
+@pytest.mark.soak
 def test_open_synchronous_executions_are_unanswered_when_the_test_is_terminated(locust):
     with answering(delay_s=1000) as service:
         process = locust.start(

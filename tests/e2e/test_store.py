@@ -23,10 +23,11 @@ def platform(place: Path, store: str) -> str:
     [
         ("{bytes_per_s: 4Mi, stream_bytes_per_s: 4Mi, request_s: 2ms}", "store-slow", "logs show when they uploaded"),
         # Its answer says nothing of space: the volume does.
-        (
+        pytest.param(
             "{capacity: 200Mi, used: 185Mi, timeout_s: 1s, request_s: 2ms}",
             "store-full",
             "failed to upload output artifact",
+            marks=pytest.mark.soak,  # `make demo` finds it, too
         ),
     ],
 )

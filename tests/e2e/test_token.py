@@ -18,14 +18,14 @@ def test_another_host_from_the_web_form_gets_no_token_and_the_page_warns(locust,
     secrets = {} if given == "file" else {"PIPESWARM_TOKEN": SECRET}
     host = [] if given == "nothing" else ["--host", own]
     ui = start_web_ui(locust, "--pipeline", str(ROOT / "harness/targets/training.yaml"), *host, *credentials, **secrets)
-    assert ui.start(host=foreign)[1]["success"]
+    assert ui.start(host=foreign)[0] == 400, "it answers nothing but errors"
     wait_for(lambda: at_foreign)
     state = wait_for(lambda: (told := ui.state())["verdict"] and told)
     assert set(at_foreign) == {""}
-    assert "gets no bearer token" in state["warning"]
+    assert "gets no credentials" in state["warning"]
     assert foreign in state["warning"]
     if given != "nothing":
-        assert ui.start(host=own)[1]["success"]
+        assert ui.start(host=own)[0] == 400
         wait_for(lambda: at_own)
         assert set(at_own) == {f"Bearer {SECRET}"}, "the host given on the command line gets it"
         assert ui.state()["warning"] == ""

@@ -126,7 +126,7 @@ def test_no_page_repeats_what_is_in_a_file_that_the_form_named(locust):
     for field, name in fields.items():
         blank = dict.fromkeys(fields, "") | {"simulate": QUICK}
         assert (
-            ui.start(**{**blank, "schedule": "stages" if field == "schedule_file" else "spread", field: name})[0] == 200
+            ui.start(**{**blank, "schedule": "stages" if field == "schedule_file" else "spread", field: name})[0] == 400
         )
         verdict = wait_for(lambda name=name: (told := ui.state()["verdict"]) and name in told and told)
         assert "the terminal in which Locust runs shows what is wrong" in verdict
@@ -189,9 +189,9 @@ def test_the_tab_shows_what_a_platform_says_as_text(locust, page):
         "findings": [finding], "warning": HOSTILE, "verdict": f"two\nlines\t{HOSTILE}",
     }  # fmt: skip
     page.route("**/pipeline-runs/state", lambda route: route.fulfill(json=state))
+    page.route("**/swarm", lambda route: route.fulfill(json={"success": True}))
     page.goto(ui.address)
     page.get_by_role("button", name="Start").click()
-    page.get_by_role("tab", name="Pipeline runs").click()
     page.get_by_label("Verdict").wait_for()
     text = page.get_by_role("region", name="Pipeline runs").text_content()
     assert text.count(r"<img src=x onerror=window.run=1>\u{1b}]0;owned\u{7} \u{202e}gnp.exe") == 9

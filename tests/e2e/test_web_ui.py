@@ -12,16 +12,48 @@ __all__ = ["page"]
 
 
 def start_with_invalid_options(page):
-    """The page shows the error in place of the test before."""
+    """The error is shown beside Start, and in place of the test before."""
     page.get_by_role("button", name="New").click()
     dialog = page.get_by_role("dialog").or_(page.get_by_role("presentation")).last
     dialog.get_by_text("Custom parameters").click()
     dialog.locator("input[name=runs]").fill("many")
     dialog.get_by_role("button", name="Start").click()
+    dialog.get_by_text("Runs: 'many' is not a whole number").wait_for(timeout=20_000)
+    page.keyboard.press("Escape")
     tab = page.get_by_role("region", name="Pipeline runs")
     tab.get_by_text("not started").wait_for(timeout=20_000)
     assert "'many' is not a whole number" in tab.get_by_label("Verdict").inner_text()
     assert not tab.get_by_role("link", name="Open the report").is_visible()
+
+
+def choose_schedules_and_objectives(page):
+    """Only what the chosen schedule reads is shown; a list has a line per entry, and is sent as one text."""
+    schedule, rate, over = (
+        page.get_by_label("Schedule", exact=True),
+        page.locator("input[name=rate]"),
+        page.locator("input[name=over]"),
+    )
+    schedule.select_option("poisson")
+    rate.wait_for()
+    assert not over.is_visible()
+    schedule.select_option("spread")
+    over.wait_for()
+    assert not rate.is_visible()
+    page.get_by_role("textbox", name="Slo").fill("failed_ratio < 0.9\np95(run.duration) < 20m")
+    assert page.locator("input[name=slo]").input_value() == "failed_ratio < 0.9; p95(run.duration) < 20m"
+
+
+def check_groups(page):
+    """The fields stand in groups, by their names alone, and the simulated platform is named."""
+    page.get_by_label("Schedule", exact=True).wait_for()
+    page.get_by_role("heading", name="Limits").wait_for()
+    order = page.locator("form h3.pipeline-runs-group, form label").all_inner_texts()
+    headings = ["Load", "Platform", "Pipeline", "Limits"]
+    assert [text for text in order if text in headings] == ["Load", "Platform", "Pipeline", "Pipeline", "Limits"]
+    places = [order.index(name) for name in ("Schedule", "Runs", "Platform", "Simulate", "Pipeline", "Limits", "Slo")]
+    assert places == sorted(places)
+    assert {"Over", "Drain", "Scenarios", "Fault", "Experiment", "Namespace"} <= {*order}
+    page.get_by_text(f"Simulated platform '{QUICK}'").wait_for()
 
 
 def test_start_runs_a_test_and_stop_drains_it(locust, page, tmp_path):
@@ -30,12 +62,9 @@ def test_start_runs_a_test_and_stop_drains_it(locust, page, tmp_path):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(ui.address)
     page.get_by_text("Custom parameters").click()
-    page.get_by_label("Schedule (").wait_for()
-    labels = [text.split(" (")[0] for text in page.locator("label").all_inner_texts() if "(" in text]
-    assert labels.index("Schedule") < labels.index("Runs") < labels.index("Pipeline"), (
-        "in the order of their declaration"
-    )
-    assert {"Over", "Rate", "Drain", "Scenarios", "Simulate", "Fault", "Experiment", "Namespace"} <= set(labels)
+    check_groups(page)
+    choose_schedules_and_objectives(page)
+    labels = page.locator("form label").all_inner_texts()
     assert not any("oken" in label for label in labels), "the page would show a token in plain text"
     page.screenshot(path=tmp_path / "form.png", full_page=True)
 
@@ -43,8 +72,7 @@ def test_start_runs_a_test_and_stop_drains_it(locust, page, tmp_path):
     runs = locust.place / "runs"
     wait_for(lambda: list(runs.glob("*/submissions.jsonl")))
     (folder,) = runs.iterdir()
-    page.get_by_role("tab", name="Pipeline runs").click()
-    tab = page.get_by_role("region", name="Pipeline runs")
+    tab = page.get_by_role("region", name="Pipeline runs")  # Start leads to it
     tab.get_by_text("unanswered").wait_for(timeout=20_000)
     tab.get_by_text("lag p99").wait_for()
     tab.locator(".chart svg").first.wait_for(timeout=20_000)
@@ -94,9 +122,11 @@ def test_the_form_offers_files_of_the_folder_and_uploads_others(locust, page, tm
     offered.first.wait_for(state="attached")
     assert field.get_attribute("list") == "files-scenarios"
     assert [each.get_attribute("value") for each in offered.all()] == ["mine.csv"]
+    page.get_by_label("Schedule", exact=True).select_option("stages")
     for name in ("schedule file", "scenarios", "baseline", "simulate", "pipeline"):
-        assert page.get_by_role("button", name=f"Upload a file for {name}").is_visible()
+        page.get_by_role("button", name=f"Upload a file for {name}").wait_for()
     page.screenshot(path=tmp_path / "form.png", full_page=True)
+    page.get_by_label("Schedule", exact=True).select_option("spread")
 
     field.fill("../secret.csv")
     page.get_by_role("button", name="Start").click()

@@ -16,6 +16,7 @@ from generators.spec import read_spec
 from harness.model.errors import ConfigError
 from harness.targets.kfp.pipeline import read_pipeline as read_as_the_load_does
 from harness.targets.scenarios import ParamMode, read_scenarios
+from tests.support.compiled import POOLS
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
@@ -156,6 +157,12 @@ def test_the_platform_spec_document_adds_no_inputs(compiled, tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(compiled["every-type"].read_text() + "\n---\nplatforms:\n  kubernetes: {}\n")
     assert read_pipeline(path).inputs == read_pipeline(compiled["every-type"]).inputs
+
+
+def test_a_parameter_that_places_pods_keeps_its_default():
+    found = read_pipeline(POOLS)
+    assert [each.name for each in found.inputs] == ["n"]
+    assert "'pool', which places pods, is left out: each run takes its default" in found.notes
 
 
 def test_a_spec_overrides_what_is_inferred_but_not_the_columns(compiled, tmp_path, capsys):

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from generators import workload_cli
 from generators.cli import main
 from generators.document import Document, parse_yaml
 from generators.schema import WORKLOAD, validate
@@ -206,3 +208,18 @@ def test_a_day_without_runs_is_refused(capsys):
     assert main(["workload", "--for", "30m", "--width", "0..0"]) == 2
     assert "starts no run" in capsys.readouterr().err
     assert not list(Path.cwd().iterdir())
+
+
+def test_the_stages_are_also_written_for_a_test_in_which_they_depend_on_each_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["--for", "1h", "--stage", "10m", "--width", "0..4", "--variation", "2", "--seed", "3", "--quiet"]
+    assert workload_cli.run([*words, "--stages", "day.yaml"]) == 0
+    stages = yaml.safe_load((tmp_path / "day.yaml").read_text())
+    due_s = [float(line.split(",")[1]) for line in (tmp_path / "schedule.csv").read_text().splitlines()[1:]]
+    counts = [sum(k * 600 <= each < (k + 1) * 600 for each in due_s) for k in range(6)]
+    assert [each["runs"] for each in stages] == [count for count in counts if count]
+
+
+def test_a_recorded_run_has_no_stages(tmp_path):
+    with pytest.raises(ConfigError, match="--stages needs a workload"):
+        workload_cli.run(["--from-run", str(tmp_path), "--stages", str(tmp_path / "day.yaml")])

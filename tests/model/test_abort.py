@@ -73,8 +73,20 @@ def test_any_of_several_rules_is_enough():
 @pytest.mark.parametrize(
     "text",
     ["often", "failed_ratio > 0.2 for long", "throughput > 3/s", "p95(run.duration) > 3s", "failed_ratio > 1 for 0s",
-     "failed_ratio > 0.2 after 0", "failed_ratio > 0.2 after few", "failed_ratio > 0.2 for", ""],
+     "failed_ratio > 0.2 after 0", "failed_ratio > 0.2 after few", "failed_ratio > 0.2 for", "", "failed_ratio\n> x"],
 )  # fmt: skip
 def test_a_rule_that_cannot_be_evaluated_is_refused(text):
-    with pytest.raises(ConfigError, match="the rule"):
+    with pytest.raises(ConfigError, match="the rule") as refused:
         parse_abort(text)
+    assert refused.value.hint.startswith("write it as 'failed_ratio > 0.2 for 1m' or 'failed_ratio > 0.2 after 50'")
+
+
+def test_the_ratios_that_are_known_during_a_test_are_named():
+    with pytest.raises(ConfigError) as refused:
+        parse_abort("censored_ratio > 0.2")
+    assert refused.value.hint.endswith("; ratios: failed_ratio, rejected_ratio, missed_ratio, succeeded_ratio")
+
+
+def test_without_rules_nothing_aborts_a_test():
+    watching = watch()
+    assert [watching.broken(float(second), counts(failed=99)) for second in range(3)] == [None] * 3

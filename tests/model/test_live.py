@@ -11,7 +11,16 @@ COUNTS = Counts(200, accepted=190, rejected=10, done=80, failed=20)
         LiveLoad(),
         LiveLoad(Stage.PREPARING),
         LiveLoad("dispatching", "burst (open model)", COUNTS, awaited=3, lag_s=0.1, lag_p99_s=None),
-        LiveLoad("draining", "burst (open model)", COUNTS, lag_s=0.1, lag_p99_s=0.2, runs_per_min=61.2, eta_s=75.0),
+        LiveLoad(
+            "draining",
+            "burst (open model)",
+            COUNTS,
+            lag_s=0.1,
+            lag_p99_s=0.2,
+            succeeded_per_hour=3672.0,
+            eta_s=75.0,
+            ends_age_s=4.5,
+        ),
     ],
 )
 def test_the_live_state_survives_its_json(load):

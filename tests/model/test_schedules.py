@@ -32,6 +32,13 @@ def test_offsets_are_a_table(schedule, offsets):
     assert list(schedule.offsets(seed=1)) == pytest.approx(offsets)
 
 
+def test_equal_stages_draw_anew():
+    part = Poisson(5.0, 20.0)
+    offsets = list(Stages((part, part)).offsets(3))
+    assert offsets == pytest.approx([*part.offsets(3), *(20.0 + each for each in part.offsets(4))])
+    assert list(part.offsets(3)) != list(part.offsets(4))
+
+
 def test_a_constant_rate_does_not_drift_in_an_hour():
     last = list(Constant(500.0, 3600.0).offsets(seed=1))[-1]
     assert abs(last - (3600.0 - 1 / 500.0)) < 1e-3

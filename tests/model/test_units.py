@@ -19,6 +19,9 @@ from harness.model.units import counted, format_bytes, format_duration, parse_du
         ("42", 42),
         ("1.5 m", 90),
         ("2d", 172800),
+        ("0", 0),
+        ("0.5", 0.5),
+        ("0" * 62 + "1s", 1),
     ],
 )
 def test_durations(text, seconds):
@@ -47,6 +50,30 @@ def test_an_invalid_quantity_is_a_configuration_error_that_quotes_it(parse, text
         parse(text)
 
 
+@pytest.mark.parametrize(
+    ("parse", "kind", "hint"),
+    [
+        (parse_duration, "a duration", "write it as 90s, 10m, 1h30m or a number of seconds"),
+        (parse_rate, "a rate", "write it as 2/s, 120/m or 500/h"),
+        (parse_quantity, "a Kubernetes quantity", "write it as 500m, 2, 128Mi or 4Gi"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "quoted"), [("soon", "soon"), ("x" * 64, "x" * 64), ("x" * 65, "x" * 64 + "…")]
+)  # fmt: skip
+def test_what_is_refused_is_quoted_with_the_way_to_write_it(parse, kind, hint, text, quoted):
+    with pytest.raises(ConfigError) as refused:
+        parse(text)
+    assert (refused.value.message, refused.value.hint) == (f"'{quoted}' is not {kind}", hint)
+
+
+@pytest.mark.parametrize("parse", [parse_duration, parse_rate, parse_quantity])
+def test_a_whole_file_in_a_cell_is_refused_at_once_and_not_repeated(parse):
+    with pytest.raises(ConfigError) as refused:
+        parse("1" * 300_000 + "x")
+    assert len(refused.value.message) < 120
+
+
 @pytest.mark.parametrize("parse", [parse_duration, parse_rate, parse_quantity])
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "nan", "inf", "1e999"])
 def test_quantities_are_finite(parse, value):
@@ -66,15 +93,20 @@ def test_durations_and_rates_are_not_negative(parse, value):
     [
         (0, "0 s"),
         (-1e-9, "0 s"),
+        (1e-6, "0.001 ms"),
         (0.00004, "0.04 ms"),
+        (0.0012496, "1.2 ms"),
         (0.008333, "8.3 ms"),
         (0.00949, "9.5 ms"),
+        (0.0095, "10 ms"),
         (0.0096, "10 ms"),
         (0.0242, "24 ms"),
         (0.25, "250 ms"),
-        (0.9999, "1 s"),
+        (0.9, "900 ms"),
+        (0.9995, "1 s"),
         (4.024, "4.02 s"),
-        (9.996, "10 s"),
+        (9.995, "10 s"),
+        (10.4, "10 s"),
         (-0.3, "-300 ms"),
         (42, "42 s"),
         (200, "3 min 20 s"),
@@ -82,6 +114,8 @@ def test_durations_and_rates_are_not_negative(parse, value):
         (-3, "-3 s"),
         (3600, "1 h"),
         (120, "2 min"),
+        (float("nan"), "unknown"),
+        (float("inf"), "unknown"),
     ],
 )
 def test_durations_for_people(seconds, text):
@@ -102,6 +136,15 @@ def test_formatted_durations_are_short_and_accurate(seconds):
 )
 def test_counts_agree_with_their_noun(count, text):
     assert counted(count, "run") == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (-1024, "-1.0 KiB"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (2**20, "1.0 MiB"),
+     (2**30, "1.0 GiB"), (2**40, "1.0 TiB"), (1.5 * 2**40, "1.5 TiB"), (2**50, "1024.0 TiB")],
+)  # fmt: skip
+def test_byte_counts_for_people(count, text):
+    assert format_bytes(count) == text
 
 
 @given(st.floats(0, 1e15))

@@ -230,3 +230,9 @@ def test_every_option_that_names_a_file_says_so():
         for option in declared(find(target)):
             names_path = option.parse is Path or "(IR YAML)" in option.help or "JSON file" in option.help
             assert not (names_path and option.in_form) or option.file, option.name
+
+
+def test_errors_name_fields_by_their_labels(page):
+    form = page().form
+    assert form.in_words("--max-error-ratio: 'x' is not a share") == "Max Error Ratio: 'x' is not a share"
+    assert form.in_words("start Locust with --web-files DIR") == "start Locust with --web-files DIR", "not in the form"

@@ -4,7 +4,7 @@ import pytest
 
 from harness.model import Burst, Concurrency, ConfigError, Constant, Level, Poisson, Ramp, Spread
 from harness.model.plan import ObserverPlan
-from harness.plan.options import declared, register, settings
+from harness.plan.options import declared, groups, register, settings
 from harness.targets import hetida, kfp
 
 
@@ -55,13 +55,10 @@ def test_schedules_as_options(arguments, schedule):
 
 def test_options_that_the_schedule_ignores_are_named():
     given = parse("--schedule", "constant", "--rate", "1/s", "--runs", "500", "--over", "1h", "--jitter", "0")
-    assert given.ignored_options() == "note: --runs, --over are ignored by --schedule constant\n"
-    assert parse("--schedule", "burst", "--runs", "5").ignored_options() == ""
-    assert (
-        "-u 9 is ignored by --schedule burst"
-        in parse("--schedule", "burst", "--runs", "5", "-u", "9").ignored_options()
-    )
-    assert parse("--schedule", "concurrency", "-u", "9", "--runs", "20").ignored_options() == ""
+    assert given.notes() == "note: --runs, --over are ignored by --schedule constant\n"
+    assert parse("--schedule", "burst", "--runs", "5").notes() == ""
+    assert "-u 9 is ignored by --schedule burst" in parse("--schedule", "burst", "--runs", "5", "-u", "9").notes()
+    assert parse("--schedule", "concurrency", "-u", "9", "--runs", "20").notes() == ""
 
 
 def test_objectives_are_repeatable():
@@ -134,3 +131,30 @@ def test_an_error_names_the_option(arguments, message):
             *(f"{option}={value}" for option, value in zip(arguments[::2], arguments[1::2], strict=True))
         ).schedule_for(1)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        (["--schedule", "poisson", "--rate", "5"], "--rate is read as 5/s"),
+        (["--over", "90"], "--over is read as 90s"),
+        (["--slo", "p95(run.duration) < 20"], "'p95(run.duration) < 20' is read as 20s"),
+        (["--slo", "throughput >= 2"], "'throughput >= 2' is read as 2/s"),
+        (["--rate", "5"], ""),  # that schedule has no rate
+        (["--schedule", "poisson", "--rate", "5/s"], ""),
+        (["--slo", "failed_ratio < 0.1"], ""),  # a share
+        (["--drain", "0"], ""),
+    ],
+)
+def test_an_assumed_unit_is_named(arguments, note):
+    lines = parse(*arguments).notes().splitlines()
+    assert [each for each in lines if "unit" in each] == ([f"note: without a unit, {note}"] if note else [])
+
+
+def test_every_option_has_one_group_and_the_form_begins_with_the_load():
+    found = groups(kfp)
+    names = [each.name for options in found.values() for each in options]
+    assert sorted(names) == sorted({each.name for each in declared(kfp)}), "each once"
+    assert next(iter(found)) == "Load"
+    assert {"drain", "slo", "abort-on"} <= {each.name for each in found["Limits"]}
+    assert {"pipeline", "caching"} <= {each.name for each in found["Pipeline"]}

@@ -11,6 +11,7 @@ from harness.plan.plans import plan_arrivals, plan_load, plan_observation
 from harness.plan.validate import check
 from harness.store import RunFolder
 from harness.targets import kfp
+from harness.targets.credentials import Credentials
 
 OBSERVER = ObserverPlan(
     ("a", "b"), "prod", 5.0, "http://p:9090", ("argo",), (("kfp", "http://k/metrics"),), "s3://mlpipeline/probe"
@@ -33,9 +34,14 @@ def test_the_observers_part_of_a_plan_travels_in_the_manifest(tmp_path):
     folder.write_plan(plan)
     assert folder.read_plan() == plan
     found = ObserverSettings.of(
-        folder.read_plan(), "token", {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+        folder.read_plan(), Credentials("token"), {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
     )
-    assert (found.host, found.token, found.verify_tls, found.redact) == ("http://x", "token", False, ("url",))
+    assert (found.host, found.credentials, found.verify_tls, found.redact) == (
+        "http://x",
+        Credentials("token"),
+        False,
+        ("url",),
+    )
     assert (found.metrics, found.profiles, found.requests_per_s) == (OBSERVER.metrics, ("argo",), 5.0)
     assert found.store_probe is not None
     assert found.store_probe.name == "mlpipeline"
@@ -120,6 +126,30 @@ def test_the_replay_of_a_run_sends_its_scenarios_again(tmp_path):
     second.keep("scenarios.csv", table)
     assert [each.id for each in replayed(second.path).scenarios] == ["2", "a, b", "a, b"]
     assert second.read_schedule() == [0.0, 0.5, 1.0]
+
+
+def test_a_replay_sends_each_arrival_for_the_tenant_that_the_schedule_names(tmp_path):
+    folder = RunFolder.create(tmp_path, "first")
+    folder.write_plan(Plan("kfp", "http://x", {}, 3, 7, False))
+    folder.write_schedule([0.0, 1.0, 2.0], tenants=("alpha", "beta", "alpha"))
+    folder.keep("scenarios.csv", b"id,scenario_name,url\n1,x,5\n2,y,6\n")
+    again = replayed(folder.path).scenarios
+    assert [(each.id, each.name, each.tenant) for each in again] == [
+        ("1", "x", "alpha"), ("2", "y", "beta"), ("1", "x-2", "alpha"),
+    ]  # fmt: skip
+
+    schedule = tmp_path / "day.csv"
+    schedule.write_text("seq,due_s,tenant,scenario_id\n0,0.0,alpha,2\n1,0.5,beta,2\n")
+    (tmp_path / "s.csv").write_text("id,scenario_name,url\n1,x,5\n2,y,6\n")
+    named = planned(schedule="replay", schedule_file=str(schedule), scenarios=str(tmp_path / "s.csv")).scenarios
+    assert [(each.id, each.tenant) for each in named] == [("2", "alpha"), ("2", "beta")]
+
+
+def test_tenants_of_scenarios_are_kept_unless_they_are_to_be_hidden(tmp_path):
+    (tmp_path / "s.csv").write_text("id,scenario_name,url,tenant\n1,x,5,alpha\n2,y,6,beta\n")
+    given = {"scenarios": str(tmp_path / "s.csv")}
+    assert [each.tenant for each in planned(**given).scenarios] == ["alpha", "beta"]
+    assert {each.tenant for each in planned(**given, redact="tenant").scenarios} == {""}
 
 
 def test_equal_due_times_are_one_schedule_whichever_scenarios_they_name(tmp_path):

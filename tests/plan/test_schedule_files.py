@@ -26,9 +26,9 @@ def test_a_stage_is_described_by_the_options_of_its_schedule(tmp_path):
 
 def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
     path = write(tmp_path, "seq,due_s,tenant\n0,0.0,a\n1,2.5,b\n")
-    assert read_schedule("replay", path) == Replay((0.0, 2.5), str(path))
+    assert read_schedule("replay", path) == Replay((0.0, 2.5), str(path), tenants=("a", "b"))
     path = write(tmp_path, "seq,due_s,tenant,scenario_id\n0,0.0,a,7\n1,2.5,b,7\n")
-    assert read_schedule("replay", path) == Replay((0.0, 2.5), str(path), ("7", "7"))
+    assert read_schedule("replay", path) == Replay((0.0, 2.5), str(path), ("7", "7"), ("a", "b"))
     folder = RunFolder.create(tmp_path, "run")
     folder.replace("manifest.json", b"{}")
     folder.write_schedule([0.0, 1.5, 1.5])
@@ -39,6 +39,22 @@ def test_a_missing_file_names_the_option(tmp_path):
     for kind in ("stages", "replay", "concurrency"):
         with pytest.raises(ConfigError, match="--schedule-file"):
             read_schedule(kind, tmp_path / "none")
+
+
+def test_stages_of_a_closed_schedule_are_its_runs(tmp_path):
+    path = write(tmp_path, "- {runs: 2}\n- {runs: 5}\n")
+    found = read_schedule("concurrency", path)
+    assert found == Concurrency((), runs=7, stages=(2, 5))
+    assert Concurrency.from_mapping(found.to_mapping()) == found
+    assert found.most_in_flight == 5
+
+
+@pytest.mark.parametrize(
+    "text", ["- {runs: 2}\n- {users: 5}\n", "- {runs: 0}\n", "- {runs: two}\n", "- {runs: 2, for: 1m}\n"]
+)
+def test_a_stage_is_a_number_of_runs(tmp_path, text):
+    with pytest.raises(ConfigError, match="stage"):
+        read_schedule("concurrency", write(tmp_path, text))
 
 
 def test_levels_of_a_closed_schedule(tmp_path):

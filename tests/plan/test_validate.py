@@ -4,7 +4,7 @@ import pytest
 
 from harness.model import ConfigError, Scenario
 from harness.plan.options import settings
-from harness.plan.validate import check, in_order
+from harness.plan.validate import check, demand_known_tenants, in_order
 from harness.store.folder import RunFolder
 from harness.targets.target import find
 
@@ -32,3 +32,41 @@ def test_a_name_in_use_is_refused_before_anything_is_done_unless_it_is_to_be_ove
         with pytest.raises(ConfigError, match="nightly exists"):
             check(settings(given, "", platform), "kfp", platform)
     assert (tmp_path / "nightly" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(("tenant", "known", "message"), [
+    ("alpha", ("alpha", "beta"), ""),
+    ("gamma", (), ""),
+    ("", (), ""),
+    ("gamma", ("alpha", "beta"), "the scenario 7 is of the tenant 'gamma', who has no namespace\n  → .*alpha, beta"),
+    ("", ("alpha",), "the scenario 7 has no tenant"),
+])  # fmt: skip
+def test_a_scenario_of_a_tenant_without_a_place_is_refused(tenant, known, message):
+    scenarios = [Scenario("7", "s", {}, {}, tenant)]
+    if not message:
+        demand_known_tenants(scenarios, known)
+        return
+    with pytest.raises(ConfigError, match=message):
+        demand_known_tenants(scenarios, known)
+
+
+@pytest.mark.parametrize(
+    ("host", "option", "in_manifest", "namespace"),
+    [
+        ("https://argo.example", "", "", "team"), ("https://argo.example", "mine", "", "mine"),
+        ("https://argo.example", "", "its", "its"), ("", "", "", ""),
+    ],
+)  # fmt: skip
+def test_the_namespace_of_argos_own_command_counts_where_nothing_else_names_one(
+    tmp_path, monkeypatch, host, option, in_manifest, namespace
+):
+    monkeypatch.setenv("ARGO_NAMESPACE", "team")
+    manifest = tmp_path / "wf.yaml"
+    place = f"  namespace: {in_manifest}\n" if in_manifest else ""
+    manifest.write_text(
+        f"apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata:\n  name: w\n{place}"
+        "spec:\n  entrypoint: a\n  templates:\n  - name: a\n    container: {image: a}\n"
+    )
+    argo = find("argo")
+    given = Namespace(workflow=str(manifest), namespace=option, runs_dir=str(tmp_path))
+    assert check(settings(given, host, argo), "argo", argo).prepared.options["namespace"] == namespace

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.experiment import Experiment, Point, Question, Result, RunOrder
-from harness.planning.experiment import answers, grid, next_point
+from harness.planning.experiment import answers, expected_tests, grid, likely_points, next_point
 
 
 def carried_out(experiment, meets, results=()):
@@ -52,6 +52,27 @@ def test_searches_of_variants_take_turns():
     results = carried_out(experiment, lambda p: p.nodes >= (5 if p.variant == "a" else 9))
     assert [r.point.variant for r in results[:6]] == ["a", "b"] * 3
     assert [found.value for found in answers(experiment, results)] == [5, 9]
+
+
+@given(st.sampled_from(list(Question)), st.integers(1, 6), st.integers(0, 9), st.integers(0, 5))
+def test_the_likely_points_begin_with_the_next_and_hold_the_one_after_it(question, count, boundary, done):
+    experiment = Experiment(question, ("a", "b"), (10, 20, 30), tuple(range(1, 9)), 3)
+    results = carried_out(experiment, lambda p: p.nodes > boundary)[:done]
+    likely = likely_points(experiment, results, count)
+    point = next_point(experiment, results)
+    assert likely[:1] == ([point] if point else [])
+    assert len(set(likely)) == len(likely) <= count
+    if count >= 3 and point:
+        after = [next_point(experiment, [*results, Result(point, met)]) for met in (True, False)]
+        assert set(likely) >= {each for each in after if each}
+
+
+@pytest.mark.parametrize("boundary", [0, 1, 5, 8])
+def test_about_as_many_tests_are_expected_as_there_will_be(boundary):
+    every = Experiment(Question.GRID, ("a", "b"), (10, 20), (1, 2), 3)
+    assert expected_tests(every) == len(carried_out(every, lambda _: True)) == 24
+    search = Experiment(Question.FEWEST_NODES, ("a",), (100, 200), tuple(range(1, 9)), 3)
+    assert abs(expected_tests(search) - len(carried_out(search, lambda p: p.nodes > boundary))) <= 4
 
 
 @pytest.mark.parametrize("question", list(Question))

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.model.cluster import PoolPod
 from harness.planning.jobs_per_node import (
     Blocked,
     NodeCapacity,
@@ -9,6 +10,7 @@ from harness.planning.jobs_per_node import (
     Snapshot,
     Trial,
     Verdict,
+    by_room,
     estimate,
     find_jobs_per_node,
     judge,
@@ -41,6 +43,26 @@ def test_the_estimate_is_capacity_by_requests():
 )
 def test_a_snapshot_is_judged(snapshot, verdict):
     assert judge(2, snapshot) == verdict
+
+
+@pytest.mark.parametrize(
+    ("tainted", "driver_homes", "here"),
+    [
+        (False, ("n0", ""), ["train", "a-driver", "b-driver"]),  # all compete for the pool
+        (True, ("", ""), ["train"]),  # a taint keeps drivers off, wherever else they wait
+        (False, ("other", ""), ["train"]),  # drivers have gone elsewhere: the others will
+        (False, ("other", "n0"), ["train", "b-driver"]),
+    ],
+)
+def test_drivers_elsewhere_say_nothing_about_the_pool(tainted, driver_homes, here):
+    driven = [
+        PoolPod(task, "r", task, node, True, 0.1, 1.0, "" if node else NO_CPU)
+        for task, node in zip(("a-driver", "b-driver"), driver_homes, strict=True)
+    ]
+    step = PoolPod("train", "r", "train", "", True, 1.0, 1.0, NO_CPU)
+    stay, leave = by_room([step, *driven], {"n0"}, tainted=tainted)
+    assert [pod.task for pod in stay] == here
+    assert sorted(pod.task for pod in (*stay, *leave)) == ["a-driver", "b-driver", "train"]
 
 
 def test_the_lacking_resource_is_named():

@@ -7,6 +7,7 @@ from harness.analysis.capacity.recorded import recorded
 from harness.cli import main
 from harness.planning import simulated_burst
 from harness.planning.simulated_capacity import calibrate
+from harness.planning.sweeps import Workers
 from harness.simulator.profile.file import load_profile
 from tests.support.timelines import burst
 
@@ -18,7 +19,7 @@ def timeline(tmp_path):
 
 def test_it_reproduces_the_test_it_was_calibrated_on(timeline):
     (whole,) = recorded(timeline).observations
-    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None))
+    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None), Workers(1))
     low, value, high = found.ask(Question(runs=60, nodes=2))
     assert value == pytest.approx(whole.duration_s, rel=0.01)
     assert low < value < high
@@ -29,7 +30,7 @@ def test_it_reproduces_the_test_it_was_calibrated_on(timeline):
 @pytest.mark.soak  # a minute: it searches by simulating
 def test_its_answers_are_consistent_and_more_nodes_are_faster(timeline):
     (whole,) = recorded(timeline).observations
-    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None))
+    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None), Workers(1))
     _, four, _ = found.ask(Question(runs=60, nodes=4))
     assert four < whole.duration_s
     _, nodes, _ = found.ask(Question(runs=60, within_s=four * 1.0001))

@@ -36,7 +36,7 @@ def test_spot_is_said_in_the_providers_own_terms_and_the_simulator_reads_them(sp
         "nodeAffinity": [term((key, "In", [value]))],
     }
     shape = read_container({}, placed, {}).shape
-    assert set(shape.requirements) == {Requirement(key, "In", (value,))}
+    assert (shape.selector, shape.affinity) == (((key, value),), ((Requirement(key, "In", (value,)),),))
     assert [(each.key, each.value, each.effect) for each in shape.tolerations] == [(key, value, "NoSchedule")]
 
 

@@ -7,7 +7,7 @@ import pytest
 from harness.analysis.capacity.scaling import Curve, fit
 from harness.analysis.result import analyse
 from harness.detectors import diagnose
-from harness.model.phases import PULLING, RUNNING, UNSCHEDULABLE
+from harness.model.phases import FAILED, PULLING, RUNNING, SUCCEEDED, UNSCHEDULABLE
 from reports.figures import figures
 from reports.figures.figure import unit_of
 from reports.figures.scaling import statement
@@ -64,7 +64,7 @@ def test_failed_and_evicted_pods_are_marked_at_their_end(tmp_path):
     for seq, (node, over) in enumerate((("spot", 40.0), ("stays", 30.0), ("stays", 70.0))):
         run = story.submit(seq)
         story.pod(run, "train", node, (RUNNING, 10.0, over))
-        story.run(run, 0.0, 80.0)
+        story.run(run, 0.0, 80.0, FAILED if seq == 0 else SUCCEEDED)
     story.event(30.0, "Pod", "run-0001-train", "Error", "exit code 1", run="run-0001")
     pods = drawn(story, tmp_path)["pods"]
     assert trace(pods, "failed")["x"] == [30.0]

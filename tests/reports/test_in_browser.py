@@ -1,5 +1,6 @@
 """The report in a real browser: all figures drawn, no console errors, no sideways scrolling on a phone."""
 
+import re
 import shutil
 from itertools import pairwise
 
@@ -105,6 +106,58 @@ def test_the_page_is_accessible(browser, page_address, scheme):
     assert page.eval_on_selector_all("[id]", "all => new Set(all.map(e => e.id)).size === all.length")
     assert page.eval_on_selector_all("button", "all => all.every(e => e.textContent.trim() || e.ariaLabel)")
     assert page.eval_on_selector_all("section", f"all => all.every({label})")
+    context.close()
+
+
+# Names of figures some of whose points are outside of the axes that they are drawn on.
+OUTSIDE = """() => [...document.querySelectorAll('.plot')].filter(plot => plot.data.some(trace => {
+  const axes = [['x', trace.xaxis || 'x'], ['y', trace.yaxis || 'y']];
+  return trace.type === 'scatter' && axes.some(([name, id]) => {
+    const [low, high] = [...plot._fullLayout[id.replace(/^(.)/, '$1axis')].range].sort((a, b) => a - b), room = (high - low) * 1e-6;
+    return trace[name].some(value => value < low - room || value > high + room);
+  });
+})).map(plot => plot.id)"""
+
+
+def test_the_verdict_and_its_cause_come_first_then_links_to_all_sections_and_details_within_four_screens(
+    browser, page_address
+):
+    address, report = page_address
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    banner = page.locator(".banner")
+    assert banner.inner_text().split("\n\n") == ["FAILED failed_ratio < 0.01", report.headline]
+    assert banner.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(173, 47, 36)"
+    assert page.locator("h1").evaluate("e => e.getClientRects().length === 1 && e.clientHeight < 30"), "one line"
+    linked = page.eval_on_selector_all("nav a", "all => all.map(e => e.getAttribute('href').slice(1))")
+    assert linked == page.eval_on_selector_all("main section", "all => all.map(e => e.id)")
+    assert page.locator("#details").bounding_box()["y"] < 4 * 800
+    assert page.evaluate(OUTSIDE) == []
+    page.set_viewport_size({"width": 700, "height": 800})
+    broken = "all => all.filter(e => e.getBoundingClientRect().height > 30).map(e => e.textContent)"
+    assert page.locator("pre .unbroken").count() > 5
+    assert page.eval_on_selector_all(".unbroken", broken) == []
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # plots are drawn anew
+    context.close()
+
+
+def test_the_paper_has_at_most_eight_pages_the_first_one_full_and_no_torn_figure(browser, page_address):
+    address, _ = page_address
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 8
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1031})  # what the margins leave of A4
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tall = "all => all.filter(e => e.offsetHeight > 1031 || getComputedStyle(e).breakInside !== 'avoid')"
+    assert page.eval_on_selector_all("figure", f"all => ({tall})(all).length") == 0
+    first = page.locator(".finding.first")
+    assert first.evaluate("e => getComputedStyle(e).breakInside") == "auto", "it may begin on the first page"
+    assert first.bounding_box()["y"] < 400
     context.close()
 
 

@@ -30,7 +30,7 @@ def runs_dir(tmp_path_factory):
 def test_every_run_is_listed_whatever_its_state(runs_dir):
     listed = {entry.folder: entry for entry in entries(runs_dir)}
     assert set(listed) == {"a", "b", "c", "full", "fresh-i", "broken"}
-    assert (listed["full"].verdict, listed["full"].failed, listed["full"].tone) == ("VALID", 10, "warn")
+    assert (listed["full"].verdict, listed["full"].failed, listed["full"].tone) == ("VALID", 10, "bad")
     assert "ran out of space" in listed["full"].headline
     assert (listed["fresh-i"].verdict, listed["fresh-i"].intended) == ("no report", 7)
     assert listed["broken"].verdict == "unreadable"
@@ -40,13 +40,16 @@ def test_a_line_fits_a_hundred_columns_and_names_a_missed_objective(runs_dir):
     listed = {entry.folder: entry for entry in entries(runs_dir)}
     shown = {name: line(entry) for name, entry in listed.items()}
     assert " SLO missed " in shown["full"]
+    assert " not met: failed_ratio < 0.1; The artifact store" in shown["full"]
+    assert "<b>not met: failed_ratio &lt; 0.1</b>" in write_index(runs_dir).read_text()
     assert " VALID " in shown["a"]
     assert "SLO missed</span>" in write_index(runs_dir).read_text()
     long = replace(listed["a"], headline="x" * 200)
     assert len(line(long)) == 100
     assert line(long).endswith("x…")
     name = "n" * 120
-    assert line(replace(long, folder=name)).startswith(f"{name} VALID")
+    assert line(replace(long, folder=name)).startswith(f"{'n' * 39}… VALID")
+    assert len(line(replace(long, folder=name))) == 100
 
 
 def test_rejected_runs_count_as_failed(tmp_path):

@@ -26,7 +26,7 @@ from reports import document
 from reports.document import tidy
 from reports.figures import figures
 from reports.markdown import cell
-from reports.summary import summary
+from reports.summary import Banner, banner, summary
 from tests.support.stories import stairs
 from tests.support.timelines import Story, burst
 
@@ -119,7 +119,8 @@ def test_every_report_says_what_detectors_lacked_and_what_would_show_it(full_sto
     assert '<td class="long">the error that the store returned</td>' in page
     silent, less = (line for line in summary(result).splitlines() if "udged" in line)
     assert "cpu-starved, stranded-capacity (missing: metrics-server or Prometheus)" in silent
-    assert less.startswith("Judged with less: failures")
+    assert less.startswith("Judged with less: ")
+    assert "; failures" in less
 
 
 def test_junit_has_a_case_for_validity_and_for_each_slo(full_store):
@@ -198,7 +199,7 @@ def test_an_invalid_test_meets_and_misses_no_slo(tmp_path):
     assert (folder.path / REPORT_MARKDOWN).read_text().count("⛔ no verdict |") == 2
     page = (folder.path / REPORT_HTML).read_text()
     assert page.count(": no verdict <small>") == 2
-    assert page.index("INVALID: no verdict on the platform</p>") < page.index("<h1>")
+    assert page.index("<b>INVALID</b> the test has no verdict on the platform") < page.index("<h1>")
 
 
 def test_plotly_accepts_every_figure(full_store):
@@ -221,19 +222,27 @@ def test_every_figure_is_on_the_page_even_when_no_run_finished(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "verdict"),
+    ("change", "code", "verdict", "shown", "sign"),
     [
-        ("none", ExitCode.OK, "VALID"),
-        ("slo", ExitCode.SLO_FAILED, "VALID"),
-        ("unjudged", ExitCode.SLO_FAILED, "VALID"),
-        ("missed", ExitCode.INVALID, "INVALID"),
-        ("interrupted", ExitCode.INTERRUPTED, "INVALID"),
+        ("none", ExitCode.OK, "VALID", Banner("PASSED", "", "good"), "✅"),
+        ("unproven", ExitCode.OK, "VALID", Banner("PASSED", "met, not proven: more runs are needed", "warn"), "✅"),
+        ("no slo", ExitCode.OK, "VALID", Banner("NO OBJECTIVE", "nothing was demanded of this test", "plain"), "✅"),
+        ("slo", ExitCode.SLO_FAILED, "VALID", Banner("FAILED", "throughput > 1000000/h", "bad"), "❌"),
+        ("unjudged", ExitCode.SLO_FAILED, "VALID",
+         Banner("FAILED", "max(run.duration) < 9h (inconclusive)", "bad"), "❌"),
+        ("missed", ExitCode.INVALID, "INVALID", Banner("INVALID", "the test has no verdict on the platform", "warn"), "⛔"),
+        ("interrupted", ExitCode.INTERRUPTED, "INVALID",
+         Banner("INTERRUPTED", "what was recorded until then is below", "warn"), "⛔"),
     ],
-)
-def test_the_exit_code_reports_the_outcome(tmp_path, change, code, verdict):
+)  # fmt: skip
+def test_the_exit_code_and_the_banner_report_the_outcome(tmp_path, change, code, verdict, shown, sign):
     story = burst(20)
     story.slos = ("throughput > 1/h",)
-    if change == "slo":
+    if change == "no slo":
+        story.slos = ()
+    elif change == "unproven":
+        story.slos = ("failed_ratio < 0.01",)
+    elif change == "slo":
         story.slos = ("throughput > 1000000/h",)
     elif change == "unjudged":
         story.slos = ("p50(phase.start) < 9h", "max(run.duration) < 9h")
@@ -251,6 +260,11 @@ def test_the_exit_code_reports_the_outcome(tmp_path, change, code, verdict):
     report = rebuild(folder)
     assert (report.exit_code, report.verdict) == (code, verdict)
     assert checked(documented(folder))["exit_code"] == code
+    assert banner(report) == shown
+    page = (folder.path / REPORT_HTML).read_text()
+    assert f'<div class="banner {shown.tone}"><p><b>{shown.word}</b>' in page
+    assert f'<li class="badge plain">{report.verdict_text}</li>' in page, "validity stands beside, without a colour"
+    assert f"{sign} **{verdict}**" in (folder.path / REPORT_MARKDOWN).read_text()
 
 
 @pytest.mark.parametrize("records", ["nothing", "submissions only", "observed only"])

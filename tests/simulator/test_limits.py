@@ -46,7 +46,7 @@ def test_a_quota_bounds_the_pods_at_once_and_every_run_still_ends() -> None:
     assert most_at_once(free) > 5
     assert most_at_once(journal) == 5
     assert {run.state for run in runs} == {SUCCEEDED}
-    assert platform.controller.quota.used["pods"] == "0"
+    assert platform.controller.quotas.shared.used["pods"] == "0"
 
 
 def test_a_refusal_is_worded_as_kube_apiserver_words_it() -> None:
@@ -185,4 +185,4 @@ def test_a_run_can_be_deleted_while_its_pods_wait_for_the_quota() -> None:
         platform.server.delete_run(run.id)
     platform.loop.run(500)
     assert not platform.controller.workflows
-    assert platform.controller.quota.used["pods"] == "0"
+    assert platform.controller.quotas.shared.used["pods"] == "0"

@@ -99,9 +99,11 @@ def test_on_every_built_in_platform(name: str, monkeypatch: pytest.MonkeyPatch) 
 def holds(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "Platform", Counted)
     made.clear()
-    scenarios = [Scenario(f"s{k}", "littles-law", {}, {}) for k in range(30)]
+    profile = load_profile(name)
+    tenant = profile.tenants[0].namespace if profile.tenants else ""
+    scenarios = [Scenario(f"s{k}", "littles-law", {}, {}, tenant=tenant) for k in range(30)]
     arrivals = [Arrival(0.7 * k, each) for k, each in enumerate(scenarios)]
-    records: list[Any] = list(simulate(load_profile(name), UNCACHED, arrivals, faults=parse_faults([fault]), seed=4))
+    records: list[Any] = list(simulate(profile, UNCACHED, arrivals, faults=parse_faults([fault]), seed=4))
     (counted,) = made
     assert not counted.pods.inside
     assert not counted.runs.inside

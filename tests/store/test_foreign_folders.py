@@ -190,6 +190,16 @@ def test_a_table_with_a_wrong_value_is_refused_by_name(folder, kind, columns, sa
         load(folder)
 
 
+def test_a_column_that_older_versions_did_not_write_has_its_default(folder):
+    seal(folder)
+    file = folder.path / "tables/submissions.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["tenant"]), file)
+    without_lines(folder, Submission)
+    found = load(folder)["submissions"]
+    assert len(found)
+    assert (found["tenant"] == "").all()
+
+
 def test_a_table_that_lacks_a_column_is_refused(folder):
     seal(folder)
     file = folder.path / "tables/spans.parquet"

@@ -30,7 +30,7 @@ from harness.model.phases import (
     UNSCHEDULABLE,
 )
 from tests.support.injection.seen import RUNS_ONLY, seen
-from tests.support.timelines import GIB, Story, burst
+from tests.support.timelines import GIB, T0, Story, burst
 
 NODES = tuple(f"node-{k}" for k in range(6))
 
@@ -172,6 +172,24 @@ def quota() -> Story:
     return story
 
 
+def waiting(target: str, message: str) -> Story:
+    """Workflows wait before their first pod, and say why."""
+    story = steady()
+    story.target = target
+    for seq in range(10, 20):
+        story.event(20.0 + seq, "Task", "", "PENDING", message, run=f"run-{seq:04d}", type="Warning")
+    return story
+
+
+def piling_up() -> Story:
+    """The number of finished workflows only grows."""
+    story = steady()
+    for second in range(0, 60, 15):
+        for phase, count in (("Succeeded", 9_000 + second), ("Failed", 300), ("Running", 20)):
+            story.sample(float(second), "argo_workflows", float(count), phase=phase)
+    return story
+
+
 def image_missing() -> Story:
     """Every tenth run waits for good for an image."""
     story = steady()
@@ -209,6 +227,15 @@ def missed() -> Story:
         story.submit(
             seq, due=170.0, lag=None, outcome=Outcome.MISSED, status=None, error="100 requests were in flight already"
         )
+    return story
+
+
+def unauthorized() -> Story:
+    story = steady()
+    story.intended = 100
+    story.records.append(Event(T0, "Test", "test", "TokenExpires", "2026-01-01 12:00 UTC"))
+    for seq in range(80, 100):
+        story.submit(seq, due=160.0 + seq, outcome=Outcome.REJECTED, status=401, error="token has expired")
     return story
 
 
@@ -280,17 +307,22 @@ def adapter_errors() -> Story:
 
 
 def overstated(
-    used: float = 0.3, *, wants: Mapping[str, float] | None = None, held: Mapping[str, float] | None = None
+    used: float = 0.3,
+    *,
+    wants: Mapping[str, float] | None = None,
+    held: Mapping[str, float] | None = None,
+    ephemeral: float = 0.0,
 ) -> Story:
     """Pods wait 30 s for a node, as others of the test hold the nodes by their requests; they use `used` cores.
 
-    `wants` is what a waiting pod requests, by metric, and `held` what the pod on each node does.
+    `wants` is what a waiting pod requests, by metric, and `held` what the pod on each node does. `ephemeral` is what a
+    node can allocate of ephemeral storage, in bytes.
     """
     story = steady(60, every=0.01, work=4.0, room=30.0)
     story.records = [record for record in story.records if not isinstance(record, Node)]
     runs = [record.run for record in story.records if isinstance(record, Submission) and record.run]
     for name, run in zip(NODES, runs, strict=False):
-        story.node(name, -900, -890, gpu=1.0)
+        story.node(name, -900, -890, gpu=1.0, ephemeral=ephemeral)
         story.pod(run, "holder", name, (RUNNING, 0.5, 32.0))
         for second in range(0, 60, 5):
             story.sample(second, NODE_CPU_CORES, used, node=name)
@@ -341,19 +373,90 @@ def shared(cores: float = 3.0, runs: int = 12, room: float = 3.0) -> Story:
     return story
 
 
+def noisy_tenants(*, slow: float = 3.0, batch: int = 8, steady: int = 24, own_scenario: bool = False) -> Story:
+    """Two tenants send a run every 10 s; in the second half a third has `batch` runs in flight, and theirs slow down.
+
+    With `own_scenario` the runs of the second half are of a scenario of their own.
+    """
+    story = Story(schedule={"name": "constant"})
+    half_s = steady * 5.0
+
+    def run(tenant: str, scenario: str, due: float, took: float) -> None:
+        name = story.submit(story.intended, due=due)
+        scenario_id = f"{tenant}-{scenario}"
+        row = story.records[-1]
+        story.records[-1] = replace(row, tenant=tenant, scenario_id=scenario_id, run_name=f"{scenario_id}-{scenario}")
+        story.run(name, due, due + took)
+        story.pod(name, "train", "node-1", (RUNNING, due + 0.1, due + took))
+        story.intended += 1
+
+    for k in range(steady):
+        late = k * 10.0 >= half_s
+        scenario = "large" if late and own_scenario else "small"
+        run(("web", "reports")[k % 2], scenario, k * 10.0, 8.0 * (slow if late else 1.0) + k % 7 / 10)
+    for k in range(batch * steady // 2):
+        run("batch", "nightly", half_s + k * 10.0 / batch - 5.0, 10.0)
+    return story
+
+
+def controller(
+    *, token_s: float | None = None, queued_s: float = 0.5, busy: float = 1.0, updates: float = 1.0, grows: bool = True
+) -> Story:
+    """A slow controller, and what its own metrics say: of an idle one by default."""
+    story = backlog() if grows else steady(gap=lambda _: 7.0)
+    for second in range(15, 165, 15):
+        if token_s is not None:
+            story.sample(second, "argo_client_wait_s", token_s, quantile="0.5")
+        story.sample(second, "argo_queue_wait_s", queued_s, queue_name="workflow_queue", quantile="0.5")
+        story.sample(second, "argo_working_workers", busy, queue_name="workflow_queue")
+        labels = {"kind": "workflows", "verb": "Update", "status_code": "200"}
+        story.sample(second, "argo_k8s_requests_per_s", updates, **labels)
+        labels = {"kind": "pods", "verb": "Create", "status_code": "201"}
+        story.sample(second, "argo_k8s_requests_per_s", 1.2 * updates, **labels)
+    return story
+
+
+def backlog() -> Story:
+    """A controller that can't keep up."""
+    return steady(gap=lambda seq: 0.3 + seq / 5, first=lambda seq: 0.5 + seq / 8)
+
+
+def etcd(last: float, quota: float | None = 2.0 * GIB, first: float | None = None) -> Story:
+    """The size of the cluster's etcd, from `first` to `last` bytes within the test."""
+    story = steady()
+    for k in range(11):
+        size = last if first is None else first + (last - first) * k / 10
+        story.sample(15.0 * k, "etcd_db_bytes", size)
+        if quota is not None:
+            story.sample(15.0 * k, "etcd_quota_bytes", quota)
+    return story
+
+
 INJECTED: dict[str, Callable[[], Story]] = {
+    "noisy-neighbour": noisy_tenants,
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
     "store-unreachable-from-old-nodes": store_unreachable,
     "api-throttled": api_throttled,
     "api-errors": api_errors,
-    "controller-backlog": lambda: steady(gap=lambda seq: 0.3 + seq / 5, first=lambda seq: 0.5 + seq / 8),
+    "controller-backlog": backlog,
+    "controller-qps": lambda: controller(token_s=3.0, queued_s=9.0, busy=32.0, updates=20.0),
+    "controller-workers": lambda: controller(token_s=0.005, queued_s=9.0, busy=4.0, updates=3.8),
+    "controller-requeue": lambda: controller(grows=False),
     "parallelism-cap": capped,
     "agent-lag": lambda: steady(publish=lambda seq: 2.0 + seq),
     "nodes-exhausted": lambda: burst(100),
     "autoscaler-at-max": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 7)}]"),
     "autoscaler-slow": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 20)}]", ready=40.0),
     "autoscaler-failing": lambda: autoscaled("no capacity in zone 2", reason="FailedToScaleUpGroup"),
+    "lock-wait": lambda: waiting("kfp", "Waiting for kubeflow/ConfigMap/my-semaphore/one lock. Lock status: 0/1"),
+    "workflows-postponed": lambda: waiting(
+        "argo", "Workflow processing has been postponed because too many workflows are already running"
+    ),
+    "workflow-too-large": lambda: db("workflow is longer than maximum allowed size. Size=1600000"),
+    "etcd-nearly-full": lambda: etcd(1.8 * GIB),
+    "etcd-full": lambda: db("etcdserver: mvcc: database space exceeded"),
+    "finished-workflows": piling_up,
     "image-pull": lambda: steady(pull=9.0),
     "image-missing": image_missing,
     "node-pressure": evicted,
@@ -368,6 +471,7 @@ INJECTED: dict[str, Callable[[], Story]] = {
     "clock-skew": lambda: steady(skew=7.0),
     "generator-lag": generator_lag,
     "missed-arrivals": missed,
+    "credentials-refused": unauthorized,
     "caching": cached,
     "censoring": censored,
     "observer-gaps": observer_gaps,

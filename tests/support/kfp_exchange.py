@@ -21,6 +21,20 @@ IR = {
     "components": {"comp-loop": {"dag": {"tasks": {"b": {"cachingOptions": {"enableCache": True}}}}}},
 }
 
+# What the target is asked to do, and what the command line says of it, where a test gives nothing else.
+OPTIONS = {"experiment": "e", "namespace": "", "service_account": "", "pipeline_id": "", "version_id": ""}
+TEXTS = {
+    "pipeline": "",
+    "pipeline-id": "",
+    "version-id": "",
+    "experiment": "e",
+    "namespace": "",
+    "service-account": "",
+    "prepare": "",
+    "caching": "off",
+    "tenant-namespace": "",
+}
+
 
 class Server:
     """Answers by (method, path) and keeps what it was asked."""

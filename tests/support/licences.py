@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/licences.md"
+DEVELOPERS = {"dev", "mutants"}  # extras that users don't install
 _HEAD = """# Licences
 
 What `pip install pipeswarm` installs, directly and indirectly, and under which licence, as the packages declare it.
@@ -44,7 +45,9 @@ def page() -> str:
 def installed() -> set[str]:
     """The names of all packages of a user's installation, as far as this platform needs them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    users = [line for extra, lines in project["optional-dependencies"].items() if extra != "dev" for line in lines]
+    users = [
+        line for extra, lines in project["optional-dependencies"].items() if extra not in DEVELOPERS for line in lines
+    ]
     pending, found = [*project["dependencies"], *users], set()
     while pending:
         requirement = Requirement(pending.pop())

@@ -3,7 +3,7 @@
 NOW = 1_790_000_000 * 10**9
 LOAD = {
     "stage": "draining", "load": "burst (open model)", "intended": 200, "sent": 200, "done": 120, "failed": 30, "rejected": 10,
-    "missed": 0, "in_flight": 40, "runs_per_min": 33.4, "lag_s": 0.0012, "eta_s": 75.0,
+    "missed": 0, "in_flight": 40, "succeeded_per_hour": 2004.0, "lag_s": 0.0012, "lag_p99_s": 0.0021, "eta_s": 75.0,
 }  # fmt: skip
 OBSERVED = {
     "at": NOW, "stage": "observing", "runs": {"SUCCEEDED": 120, "RUNNING": 40}, "pods": {"Running": 44}, "nodes": 13,

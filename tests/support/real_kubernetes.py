@@ -57,6 +57,7 @@ class RealCluster:
         pods: int = 110,
         labels: Mapping[str, str] | None = None,
         extra: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] | None = None,
     ) -> None:
         """Add a node that stays Ready; `extra` are further resources, such as ``nvidia.com/gpu``."""
         from kubernetes import client
@@ -70,7 +71,7 @@ class RealCluster:
             name, {"status": {"capacity": allocatable, "allocatable": allocatable, "conditions": [_ready()]}}
         )
         # Admission taints a new node until a controller has seen it Ready, which takes seconds.
-        core.patch_node(name, {"spec": {"taints": None}})
+        core.patch_node(name, {"spec": {"taints": taints}})
         self._nodes.append(name)
 
     def remove_node(self, name: str) -> None:

@@ -49,6 +49,7 @@ class Story:
     schedule: Mapping[str, object] = field(default_factory=lambda: {"name": "burst"})
     started: bool = True
     target: str = "kfp"
+    tenants: str = ""  # namespaces, with a semicolon between them
 
     def submit(
         self,
@@ -117,7 +118,7 @@ class Story:
             simulated=True,
             slos=self.slos,
             limits=self.limits,
-            target_options={"namespace": "kubeflow", "pipeline": "training.yaml"},
+            target_options={"namespace": "kubeflow", "pipeline": "training.yaml", "tenants": self.tenants},
             digests={"schedule": "00"},
             versions={"pipeswarm": "0.1.0"},
             command=("locust", "-f", "locustfiles/kfp.py", "--headless", "--schedule", "burst", "--runs", "200"),

@@ -45,7 +45,7 @@ class WebUi:
         data = body if isinstance(body, bytes) else urllib.parse.urlencode(body).encode()
         request = urllib.request.Request(self.address + path, data, {TOKEN_HEADER: self.token, **headers})
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as refused:
             return refused.code, json.load(refused)

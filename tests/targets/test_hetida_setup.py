@@ -3,6 +3,7 @@
 import pytest
 
 from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.targets.hetida.api import release
 from tests.support.hetida_platform import EXAMPLE, Platform, answer, example, recorded, run_of, target
 
 
@@ -22,6 +23,14 @@ def test_an_id_is_looked_up_and_executed():
     assert platform.asked[-1].path == "/api/transformations/execute"
     assert platform.sent.keys() == recorded("backend_execute_request").keys()
     assert platform.sent["id"] == example()["id"]
+
+
+def test_the_version_of_a_component_is_what_it_names_if_it_does():
+    platform = Platform()
+    assert release(platform, "/engine/info", "hetida runtime") == {"hetida runtime": "0.9.8"}
+    assert release(platform, "/api/info", "hetida backend") == {}, "404"
+    for body in (b"<html>", [], {"version": None}, {"version": ""}):
+        assert release(lambda _, body=body: answer(body), "/engine/info", "hetida runtime") == {}
 
 
 def test_an_unknown_id_is_a_configuration_error():

@@ -8,22 +8,14 @@ import yaml
 
 from harness.model import ConfigError, Scenario, TargetUnreachableError
 from harness.model.http import HttpAnswer
+from harness.prepare.changes import platform_of
+from harness.prepare.steps import tasks_of
 from harness.targets.kfp import KfpTarget, prepare
 from harness.targets.kfp.pipeline import read_pipeline
 from harness.targets.kfp.tasks import instant
 from harness.targets.target import RejectedError
-from tests.support.kfp_exchange import IR, Server, ready
-
-OPTIONS = {"experiment": "e", "namespace": "", "service_account": "", "pipeline_id": "", "version_id": ""}
-TEXTS = {
-    "pipeline": "",
-    "pipeline-id": "",
-    "version-id": "",
-    "experiment": "e",
-    "namespace": "",
-    "service-account": "",
-    "caching": "off",
-}
+from tests.support.compiled import OLDER
+from tests.support.kfp_exchange import IR, OPTIONS, TEXTS, Server, ready
 
 
 def uploading():
@@ -38,6 +30,19 @@ def test_existing_objects_are_neither_created_nor_uploaded_again():
         ("url", "STRING", True), ("rows", "NUMBER_INTEGER", False), ("note", "STRING", False),
     ]  # fmt: skip
     assert server.requests("POST") == []
+
+
+@pytest.mark.parametrize(
+    ("told", "versions"),
+    [
+        ({"tag_name": "2.17.0", "commit_sha": "abc"}, {"kfp": "2.17.0"}),
+        ({"tag_name": "unknown", "commit_sha": "abc"}, {"kfp": "abc"}),
+        ({"tag_name": "unknown", "commit_sha": "unknown"}, {}),
+        ({}, {}),
+    ],
+)
+def test_the_version_of_the_platform_is_what_its_health_tells(told, versions):
+    assert uploading().set_up(ready(**{"GET /healthz": told})).versions == versions
 
 
 def test_missing_objects_are_created_once():
@@ -313,3 +318,32 @@ def test_the_shipped_example_is_what_its_source_compiles_to(tmp_path):
     compiled, shipped = (yaml.safe_load(path.read_text()) for path in (out, root / "harness/targets/training.yaml"))
     compiled.pop("sdkVersion"), shipped.pop("sdkVersion")
     assert shipped == compiled
+
+
+def test_a_pipeline_is_prepared_before_its_upload_and_kept_as_it_was():
+    given = TEXTS | {"pipeline": str(OLDER), "prepare": "spot=aks,retries=5,backoff=5m; task=train,cpu-request=2"}
+    found = prepare(given, simulated=False)
+    assert found.original == OLDER.read_bytes()
+    spec, platform = yaml.safe_load_all(found.package)
+    assert {task.spec["retryPolicy"]["maxRetryCount"] for task in tasks_of(spec) if task.label} == {5}
+    assert {len(each["tolerations"]) for each in platform_of(platform).values()} == {1}
+    executors = spec["deploymentSpec"]["executors"]
+    assert executors["exec-train"]["container"]["resources"]["resourceCpuRequest"] == "2"
+    assert "resourceCpuRequest" not in executors["exec-prepare"]["container"]["resources"]
+    assert found.options["pipeline_name"] != prepare(given | {"prepare": ""}, simulated=False).options["pipeline_name"]
+
+
+def test_a_pipeline_that_is_not_prepared_has_no_second_document():
+    assert prepare(TEXTS | {"pipeline": str(OLDER)}, simulated=False).original is None
+
+
+def test_only_caching_decides_about_the_cache_of_a_prepared_pipeline():
+    given = TEXTS | {"pipeline": str(OLDER), "prepare": "label=a=b"}
+    for caching, cached in (("off", False), ("keep", True)):
+        package = prepare(given | {"caching": caching}, simulated=False).package
+        assert (b"enableCache: true" in package) is cached
+
+
+def test_an_uploaded_pipeline_can_no_longer_be_prepared():
+    with pytest.raises(ConfigError, match="--prepare changes a pipeline before its upload"):
+        prepare(TEXTS | {"pipeline-id": "p1", "prepare": "spot=aks"}, simulated=False)

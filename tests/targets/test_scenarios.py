@@ -57,6 +57,8 @@ def test_a_whole_row_goes_into_one_parameter_as_a_json_list(tmp_path):
         ("id,url\n1,x\n", "row 1: the column scenario_name is missing"),
         ("id,scenario_name,url,url\n1,a,x,y\n", "column url: given twice"),
         ("id,scenario_name\n1,a\n", "the column url is missing; the pipeline requires it (a string)"),
+        ("id,scenario_nam,url\n1,a,x\n", "row 1: the column scenario_name is missing (is it 'scenario_nam'?)"),
+        ("id,scenario_name,URL\n1,a,x\n", "column URL: unknown parameter (did you mean 'url'?)"),
         ("id,scenario_name,url,colour\n1,a,x,red\n", "column colour: unknown parameter"),
         ("id,scenario_name,url,rows\n1,a,x,many\n", "row 2, column rows: 'many' is not an integer"),
         ("id,scenario_name,url,fast\n1,a,x,perhaps\n", "row 2, column fast"),
@@ -97,6 +99,21 @@ def test_json_mode_needs_a_string_or_list_parameter(tmp_path):
     for mode, said in (("json:none", "has no parameter none"), ("json:rows", "needs a string or a JSON list")):
         with pytest.raises(ConfigError, match=said):
             read(tmp_path, "id,scenario_name\n1,a\n", mode, INPUTS[1:])
+
+
+def test_only_a_parameters_choices_are_taken_and_not_all_of_many_are_listed(tmp_path):
+    choices = tuple(f"c{k}" for k in range(30))
+    inputs = [Input("size", InputType.STRING, required=True, choices=choices)]
+    (scenario,) = read(tmp_path, "id,scenario_name,size\n1,a,c29\n", inputs=inputs)
+    assert scenario.values == {"size": "c29"}
+    for cell in ("", "C1"):
+        with pytest.raises(ConfigError) as raised:
+            read(tmp_path, f"id,scenario_name,size\n1,a,{cell}\n", inputs=inputs)
+        assert f"row 2, column size: '{cell}' is not one of: c0, c1, c2" in str(raised.value)
+        assert "c11, … (30 in all)" in str(raised.value)
+        assert "c12" not in str(raised.value)
+    with pytest.raises(ConfigError, match=r"takes one of: c0, .*but json mode sends whole rows"):
+        read(tmp_path, "id,scenario_name\n1,a\n", "json:size", inputs)
 
 
 DEEP = "[" * 300 + "]" * 300

@@ -77,10 +77,10 @@ def _api(timeline: Timeline, measured: float) -> Bound | None:
 def _nodes(timeline: Timeline, measured: float) -> Bound | None:
     """Only where pods waited for a node: otherwise the nodes never reached their limit."""
     pods = timeline.pods
-    if not len(timeline.stretches(UNSCHEDULABLE)) or not timeline.is_over.any():
+    if not len(timeline.waiting_for_run_nodes) or not timeline.is_over.any():
         return None
     on_node = timeline.of_runs(*(phase for phase in POD_PHASES if phase not in {UNSCHEDULABLE, SCHEDULING}))
-    on_node &= ~timeline.on_virtual
+    on_node &= ~timeline.on_virtual & ~timeline.drives_elsewhere
     start, end = floats(pods, "start_s")[on_node], floats(pods, "end_s")[on_node]
     end = np.where(np.isfinite(end), end, timeline.end_s)
     if not start.size:

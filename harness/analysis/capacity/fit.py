@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from harness.analysis.capacity.caps import Cap
-from harness.analysis.capacity.model import TERMS_OF, CapacityModel, Draws, Law, Observation, Range
+from harness.analysis.capacity.model import AMDAHL, LINEAR, TERMS_OF, CapacityModel, Draws, Law, Observation, Range
 from harness.analysis.timeline import Floats, Ints
 
 # Prior: work takes nearly all of the largest test's duration and every other term little, each with a deviation.
@@ -28,6 +28,8 @@ _USUAL_NOISE, _NOISE_FACTOR = 0.1, 2.0
 _NOISES = np.geomspace(0.004, 0.5, 25)
 _POWERS = {0.5: 0.4, 1.0: 0.6}  # with their prior probabilities
 _JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
+_OTHERS = 0.3  # odds of each kind of work with nodes that the tests did not count
+_MORE = (0.5, 1.0, 2.0, 4.0, 8.0)  # such nodes
 _FILLING = (2, 4, 8, 16, 32)  # runs that fill a node: the curve hardly differs between these
 
 
@@ -77,13 +79,22 @@ def fit(
 
 
 def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> tuple[list[Law], Floats]:
-    """All laws with their prior probabilities: a third each for service, filling and waves."""
+    """All laws with their prior probabilities: a third each for service, filling and waves; further nodes are rarer."""
     most = max(o.runs / o.nodes for o in observations)
     possible = ((jobs_per_node,), (jobs_per_node,)) if jobs_per_node else (_FILLING, _JOBS)
     filling, jobs = ([j for j in each if j < max(2 * most, 1.5) or j == jobs_per_node] for each in possible)
     families = ([(None, False)], [(j, False) for j in filling], [(j, True) for j in jobs])
     kinds = [(*kind, 1 / len(family)) for family in families for kind in family]
     laws = [(Law(scaling, j, waves), share) for j, waves, share in kinds for scaling in TERMS_OF]
+    # One number of runs can't tell them from the other explanations of what more nodes do not shorten.
+    several = len({o.runs for o in observations}) > 1
+    flowing = [(j, share) for j, waves, share in kinds if several and not waves]
+    laws += [
+        (Law(scaling, j, waves=False, others=more), _OTHERS * share / len(_MORE))
+        for j, share in flowing
+        for scaling in (LINEAR, AMDAHL)
+        for more in _MORE
+    ]
     prior = np.array([share for _, share in laws])
     return [law for law, _ in laws], np.asarray(prior / prior.sum(), dtype=np.float64)
 

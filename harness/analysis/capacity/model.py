@@ -11,6 +11,8 @@ the number of waves ceil(N / (M j)) where j start and end together. s is the tim
 Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) for durations: with r = t + s + k, the duration
 of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients are at least 0.
 
+Where steps also run on m nodes that the tests did not count (another pool that they tolerate), W has M + m for M.
+
 `harness.analysis.capacity.fit` weights the laws.
 """
 
@@ -43,23 +45,33 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The terms, how many runs fill a node (none: any number), and whether they run in waves."""
+    """How work becomes time.
+
+    Attributes:
+        scaling: which terms there are.
+        jobs_per_node: how many runs fill a node; none is any number.
+        waves: whether they start and end together.
+        others: nodes beside those counted that take steps, too.
+    """
 
     scaling: str
     jobs_per_node: int | None = None
     waves: bool = True
+    others: float = 0.0
 
     @property
     def name(self) -> str:
-        """The law as text: ``waves of 3 per node``, ``service of 4 per node``, ``service, usl``."""
+        """The law as text: ``waves of 3 per node``, ``service, usl``, ``service on 2 more nodes``."""
         how = "waves" if self.waves and self.jobs_per_node else SERVICE
         if self.jobs_per_node:
             how += f" of {self.jobs_per_node} per node"
+        if self.others:
+            how += f" on {self.others:g} more nodes"
         return how if self.scaling == LINEAR else f"{how}, {self.scaling}"
 
     def features(self, runs: Floats, nodes: Floats) -> Floats:
         """The factors of the coefficients, stacked last: (…, number of terms)."""
-        work = runs / nodes
+        work = runs / (nodes + self.others)
         if self.jobs_per_node is not None:
             full = work / self.jobs_per_node
             work = np.ceil(full - 1e-9) if self.waves else np.hypot(1.0, full)

@@ -59,7 +59,7 @@ def others_load(timeline: Timeline) -> OthersLoad | None:
 
 def _held(timeline: Timeline, metric: str, column: str) -> float:
     """The share of the nodes' resource that others' pods requested while this test's pods waited."""
-    waiting = timeline.stretches(UNSCHEDULABLE)
+    waiting = timeline.waiting_for_run_nodes
     begun = floats(waiting, "start_s")
     low, high = merged(begun, np.maximum(begun, np.nan_to_num(floats(waiting, "end_s"), nan=timeline.end_s)))
     nodes, pods = timeline.run_nodes, timeline.others_pods

@@ -17,9 +17,9 @@ from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.timeline.curves import active, integral, mean_active
 from harness.analysis.timeline.memory import remembered
-from harness.model.phases import PULLING, RUNNING, STARTING, STORING, SUCCEEDED
+from harness.model.phases import PULLING, RUNNING, SERVING, STARTING, STORING, SUCCEEDED
 
-_PLACED = (PULLING, STARTING, RUNNING, STORING)
+_PLACED = (PULLING, STARTING, RUNNING, STORING, SERVING)
 _PENDING = 0.9  # of a window
 _LEVELS, _SPREAD = 3, 1.5  # at least 3 different numbers of nodes, the largest at least 1.5 times the smallest
 _OF_A_POD, _OF_A_WINDOW = 0.5, 0.1  # a pod shows only its mean speed, so windows are not much shorter than pods
@@ -89,9 +89,10 @@ def scaling(timeline: Timeline) -> Scaling | None:
 def work(timeline: Timeline) -> Work | None:
     """Divide runs into their pods' fractions; none when no successful run has observed pods.
 
-    The fractions of pods on virtual nodes are left out: machines did not do that work.
+    The fractions of pods on virtual nodes are left out: machines did not do that work. Drivers on other pools than the
+    steps' have no fraction.
     """
-    pods, placed = timeline.pods, timeline.of_runs(*_PLACED)
+    pods, placed = timeline.pods, timeline.of_runs(*_PLACED) & ~timeline.drives_elsewhere
     first = beginnings(pods["pod"].to_numpy()[placed])
     if not first.size:
         return None

@@ -7,7 +7,7 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.timeline.curves import active, integral, merged
 from harness.analysis.waits.waits import waits
-from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, SUCCEEDED, UNSCHEDULABLE
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, SUCCEEDED
 
 _LEAST_RUNS = 5
 
@@ -63,8 +63,8 @@ def steady_state(timeline: Timeline) -> SteadyState:
 
 
 def share_with_pending(timeline: Timeline, start: Floats, end: Floats) -> Floats:
-    """The share of each stretch in which at least one pod waited for a node."""
-    pods = timeline.stretches(UNSCHEDULABLE)
+    """The share of each stretch in which at least one pod waited for a node of the steps' pools."""
+    pods = timeline.waiting_for_run_nodes
     opened, closed = floats(pods, "start_s"), floats(pods, "end_s")
     closed = np.where(np.isfinite(closed), closed, timeline.end_s)
     low, high = merged(opened, np.maximum(opened, closed))

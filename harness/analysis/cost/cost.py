@@ -8,7 +8,7 @@ from harness.analysis.cost.requested import requested
 from harness.analysis.stats.quantiles import Summary, summarize
 from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
 from harness.analysis.timeline.curves import merged
-from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)
 
@@ -120,7 +120,7 @@ def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
 
 def _busy_seconds(timeline: Timeline) -> float:
     """Node-seconds with at least one running step: intervals of all nodes, laid end to end and merged at once."""
-    pods, mine = timeline.pods, timeline.of_runs(RUNNING) & ~timeline.on_virtual
+    pods, mine = timeline.pods, timeline.of_runs(RUNNING, SERVING) & ~timeline.on_virtual & ~timeline.drives_elsewhere
     start = np.clip(floats(pods, "start_s")[mine], 0.0, timeline.end_s)
     end = np.clip(np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s), 0.0, timeline.end_s)
     apart = pods["node"].cat.codes.to_numpy()[mine].astype(np.float64) * (timeline.end_s + 1.0)
@@ -131,7 +131,7 @@ def _busy_seconds(timeline: Timeline) -> float:
 def pending(timeline: Timeline) -> Pending | None:
     """From the pods' intervals, not from samples; none when no pod was observed."""
     pods = timeline.pods
-    mine = (pods["row"] >= 0).to_numpy(dtype=bool)
+    mine = (pods["row"] >= 0).to_numpy(dtype=bool) & ~timeline.reported
     if not mine.any():
         return None
     waiting = timeline.of_runs(UNSCHEDULABLE)

@@ -7,7 +7,7 @@ import numpy as np
 from harness.analysis.cost.cost import node_hours
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.wasted_work import lost_pods
-from harness.model.phases import RUNNING, SUCCEEDED
+from harness.model.phases import RUNNING, SERVING, SUCCEEDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
     """Spot nodes first; a kind without nodes is left out."""
     nodes, pods = timeline.run_nodes, timeline.pods
     is_spot, hours, price = nodes["spot"].to_numpy(dtype=bool), node_hours(timeline), floats(nodes, "price")
-    working = np.flatnonzero(timeline.of_runs(RUNNING))
+    working = np.flatnonzero(timeline.of_runs(RUNNING, SERVING) & ~timeline.drives_elsewhere)
     pod, run = (pods[name].to_numpy()[working] for name in ("pod", "row"))
     length = np.nan_to_num(floats(pods, "end_s")[working], nan=timeline.end_s) - floats(pods, "start_s")[working]
     lost = np.isin(pod, np.concatenate(lost_pods(timeline)))

@@ -22,7 +22,8 @@ class Requested:
         resource: "CPU" or "GPU".
         held_hours: core-hours or GPU-hours requested by scheduled pods during the test.
         held: requested by pods scheduled to machines.
-        wanted: requested by all existing pods, those without a node included, those on virtual nodes not.
+        wanted: requested by all existing pods, those without a node included, without pods on virtual nodes and drivers
+            on other pools than the steps'.
         room: allocatable on the ready nodes that can run the runs' pods.
     """
 
@@ -62,7 +63,7 @@ def dominant_shares(timeline: Timeline) -> Floats:
 
 def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requested | None:
     pods, edges, end_s = timeline.pods, throughput(timeline).edges_s, timeline.end_s
-    mine = (pods["row"] >= 0).to_numpy(dtype=bool) & ~timeline.on_virtual
+    mine = ~timeline.on_virtual & ~timeline.drives_elsewhere & ~timeline.reported
     placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
     held, wanted = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
     groups = by_request(timeline, metric, mine)

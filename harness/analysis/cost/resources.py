@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 import numpy as np
-import orjson
 import pandas as pd
 
+from harness.analysis.cost.throttling import Throttling, by_periods, by_use, use
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
 
@@ -16,7 +16,6 @@ _HEADROOM = 1.2  # memory: the next data set may be a little larger
 _ENOUGH_FOR, _SURE = 0.99, 0.95  # memory: for this share of all pods, with this confidence
 _CPU_HEADROOM = 1.1
 _AFTER_OOM = 1.5  # killed at its limit: how much more it needs is unknown
-_AT_LIMIT = 0.95  # of the CPU limit: the demand beyond it is not visible
 _CPU_STEP, _MEMORY_STEP = 0.05, 64 * 2**20
 _FEW = 10
 _DRIVER = "-driver"
@@ -49,7 +48,7 @@ class StepNeed:
         memory_most: bytes, maximum.
         killed: pods killed for running out of memory.
         oom_share: the share of pods expected to exceed the recommended memory; none where their spread is unknown.
-        throttled: share of CPU measurements at the limit; none without a limit.
+        throttled: share of CFS periods in which it was throttled, else of CPU measurements at the limit; none without.
         now: the pipeline's current requests and limits.
         advice: the recommended ones.
         notes: caveats, as sentences.
@@ -64,7 +63,7 @@ class StepNeed:
     memory_most: float
     killed: int
     oom_share: float | None
-    throttled: float | None
+    throttled: Throttling | None
     now: Resources
     advice: Resources
     notes: tuple[str, ...]
@@ -124,8 +123,8 @@ def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[St
     pods = timeline.pods[timeline.of_runs(RUNNING)]
     first = pods.drop_duplicates("pod")
     tasks = pd.Series(first["task"].astype(str).to_numpy(), index=timeline.names.take(first["pod"].to_numpy()))
-    cpu, memory = _use(timeline, POD_CPU_CORES, tasks), _use(timeline, POD_MEMORY_BYTES, tasks)
-    killed = _killed(timeline)
+    cpu, memory = use(timeline, POD_CPU_CORES, tasks), use(timeline, POD_MEMORY_BYTES, tasks)
+    killed, throttled = _killed(timeline), by_periods(timeline, tasks)
     order = pods.groupby("task", observed=True)["start_s"].median().sort_values().index.astype(str)
     return tuple(
         _need(
@@ -134,18 +133,11 @@ def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[St
             memory[memory["task"] == task],
             killed.get(task, 0),
             current.get(task, Resources()),
+            throttled.get(task),
         )
         for task in order
         if not task.endswith(_DRIVER) and ((cpu["task"] == task).any() or (memory["task"] == task).any())
     )
-
-
-def _use(timeline: Timeline, metric: str, tasks: "pd.Series[str]") -> pd.DataFrame:
-    """The samples of a metric with pod and task; pods of other workloads are left out."""
-    samples = timeline.metric(metric)
-    names = pd.Series([str(orjson.loads(text).get("pod", "")) for text in samples["labels"]], dtype="str")
-    found = pd.DataFrame({"pod": names, "task": names.map(tasks), "value": floats(samples, "value")})
-    return found[found["task"].notna()]
 
 
 def _killed(timeline: Timeline) -> dict[str, int]:
@@ -155,21 +147,24 @@ def _killed(timeline: Timeline) -> dict[str, int]:
     return {str(task): int(count) for task, count in pods["task"].astype(str).value_counts().items()}
 
 
-def _need(task: str, cpu: pd.DataFrame, memory: pd.DataFrame, killed: int, now: Resources) -> StepNeed:
+def _need(
+    task: str, cpu: pd.DataFrame, memory: pd.DataFrame, killed: int, now: Resources, throttled: Throttling | None
+) -> StepNeed:
     used = floats(cpu, "value")
     peaks = memory.groupby("pod")["value"].max().to_numpy(dtype=np.float64)
     cpu_p95, cpu_most = _p95(used), float(used.max(initial=0.0))
     memory_p95, memory_most = _p95(peaks), float(peaks.max(initial=0.0))
-    throttled = float((used >= _AT_LIMIT * now.cpu_limit).mean()) if now.cpu_limit and used.size else None
+    throttled = throttled or by_use(used, now.cpu_limit)
     notes = []
     pods = int(pd.concat([cpu["pod"], memory["pod"]]).nunique())
     if pods < _FEW:
         notes.append(f"only {pods} pod{'' if pods == 1 else 's'} measured: run more")
     request = _up(cpu_p95 * _CPU_HEADROOM, _CPU_STEP)
     limit = max(request, _up(cpu_most * _HEADROOM, _CPU_STEP))
-    if throttled and throttled > 1 - _AT_LIMIT and now.cpu_limit:
-        limit = _up(now.cpu_limit * _AFTER_OOM, _CPU_STEP)
-        notes.append(f"{throttled:.0%} of the time at its CPU limit of {as_cores(now.cpu_limit)}: measure again")
+    if throttled and throttled.much:
+        limit = max(limit, _up((now.cpu_limit or cpu_most) * _AFTER_OOM, _CPU_STEP))
+        known = f" of {as_cores(now.cpu_limit)}" if now.cpu_limit else ", which the pipeline does not set"
+        notes.append(f"{throttled.sentence} at its CPU limit{known}: measure again")
     least = max(memory_p95 * _HEADROOM, memory_most, memory_bound(peaks))
     if killed:
         least = max(least, (now.memory_limit or memory_most) * _AFTER_OOM)

@@ -11,7 +11,7 @@ from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
 from harness.analysis.timeline.columns import evenly
 from harness.analysis.timeline.curves import mean_active
 from harness.analysis.waits.wasted_work import lost_pods
-from harness.model.phases import POD_PHASES, RUNNING, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import POD_PHASES, RUNNING, SCHEDULING, SERVING, UNSCHEDULABLE
 
 _MOST_HOSTS = 12
 _MOST_PODS = 600
@@ -103,7 +103,7 @@ def hosts(timeline: Timeline, workers: Workers | None) -> Hosts:
     nodes = timeline.run_nodes.sort_values(["ready_s", "name"], kind="stable")
     ready, gone = np.maximum(floats(nodes, "ready_s"), 0.0), np.fmin(floats(nodes, "gone_s"), timeline.end_s)
     placed = tuple(name for name in POD_PHASES if name not in {UNSCHEDULABLE, SCHEDULING})
-    return Hosts(tuple(nodes["name"].astype(str)), ready, gone, placed, (RUNNING,))
+    return Hosts(tuple(nodes["name"].astype(str)), ready, gone, placed, (RUNNING, SERVING))
 
 
 def host_work(timeline: Timeline, on: Hosts) -> HostWork | None:

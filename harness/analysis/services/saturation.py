@@ -35,6 +35,8 @@ class Saturation:
         computing: share of the workers' busy time spent computing; in the rest they loaded.
         covered: share of the workers that had work while executions waited, weighted with the number that waited.
         workers: as many as usually compute at once in busy times, over all replicas.
+        used: share of the workers that computed or loaded while there was an execution for each; below 1 where some
+            were idle, by replica where replicas are named.
     """
 
     waiting: float
@@ -42,6 +44,7 @@ class Saturation:
     computing: float
     covered: float
     workers: int
+    used: float = 1.0
 
 
 @remembered
@@ -63,6 +66,7 @@ def saturation(timeline: Timeline) -> Saturation:
         computing=computed / max(computed + own, 1e-9),
         covered=_covered(timeline, done, groups),
         workers=sum(each.workers for each in groups),
+        used=min(1.0, busy * (computed + own) / max(computed, 1e-9)) if offered > 0 else 1.0,
     )
 
 

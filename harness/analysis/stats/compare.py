@@ -18,6 +18,7 @@ ALPHA = 0.05
 POWER = 0.8
 _RESAMPLES = 2000
 _ARRANGEMENTS = 10_000  # up to so many are all counted; of more, so many random ones
+_LEAST_FOR_SPREAD = 3
 _LEAST_PAIRS = 6  # with fewer, even pairs that all agree can't be significant
 
 
@@ -48,6 +49,9 @@ class Comparison:
         detectable: the change that so many tests, with this spread, find with a probability of 80 %; none where they
             can't find any.
         primary: whether it is of the metric that was named in advance.
+        chance: by how much one test of each differs by chance alone, at most, in 95 % of cases: the half-width of the
+            prediction interval (Student's t) of their difference, as a share of the first mean, or of their ratio in
+            pairs; none below three tests of each.
     """
 
     metric: str
@@ -64,6 +68,7 @@ class Comparison:
     p: float | None
     detectable: float | None
     primary: bool = False
+    chance: float | None = None
 
     @property
     def significant(self) -> bool:
@@ -153,7 +158,7 @@ def _compared(cell: _Cell, p: float | None, level: float, random: np.random.Gene
         low, high = _interval(a, b, random, cell.paired)
     return Comparison(
         cell.metric, cell.scale, *cell.names, (a.size, b.size), before, after, change, low, high, cell.paired, p,
-        _detectable(a, b, cell.paired, level), cell.primary,
+        _detectable(a, b, cell.paired, level), cell.primary, _chance(a, b, cell.paired),
     )  # fmt: skip
 
 
@@ -228,6 +233,19 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
         most = max(most, min(1.0, (len(known) - rank) * p))
         adjusted[k] = most
     return adjusted
+
+
+def _chance(a: Floats, b: Floats, paired: bool) -> float | None:
+    """See `Comparison.chance`."""
+    from scipy.stats import t
+
+    if min(a.size, b.size) < _LEAST_FOR_SPREAD or not a.mean():
+        return None
+    if paired:
+        spread = float(np.std(np.log(b / a), ddof=1))
+        return float(np.expm1(t.isf(ALPHA / 2, a.size - 1) * spread))
+    spread, freedom = sqrt(float(a.var(ddof=1)) + float(b.var(ddof=1))), a.size + b.size - 2
+    return float(t.isf(ALPHA / 2, freedom) * spread / abs(float(a.mean())))
 
 
 def _detectable(a: Floats, b: Floats, paired: bool, level: float) -> float | None:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from harness.analysis import tenants
 from harness.analysis.cost.cost import cost
 from harness.analysis.latency import duration, latencies
 from harness.analysis.ledger import ledger
+from harness.analysis.services import processes
 from harness.analysis.services.workers import workers
 from harness.analysis.stats.compare import Measurement
 from harness.analysis.throughput import throughput
@@ -25,7 +27,9 @@ OF_THE_SCHEDULE = (MAKESPAN, THROUGHPUT, GOODPUT, MONEY)
 def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> list[Measurement]:
     """One figure per metric and test, since the runs of a test are not independent of each other."""
     seen, counts, over = latencies(timeline), ledger(timeline), throughput(timeline)
-    paid, again, shared = cost(timeline), wasted_work(timeline), workers(timeline)
+    paid, again = cost(timeline), wasted_work(timeline)
+    # How processes share machines is up to the test, not to a platform.
+    shared = workers(timeline) if processes.processes(timeline) is None else None
     values = {
         MEAN: _mean(timeline),
         "run.duration p50 (s)": seen.duration.at(0.5).value,
@@ -40,6 +44,8 @@ def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> li
         WAITING: shared.waiting if shared else None,
         TAIL: shared.tail_s / shared.over_s if shared and shared.over_s else None,
         IMBALANCE: shared.gini if shared else None,
+        **processes.figures(timeline),
+        **dict(tenants.figures(timeline)),
     }
     return [Measurement(variant, scale, repetition, name, v) for name, v in values.items() if v is not None]
 

@@ -41,7 +41,7 @@ def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int
         return _unsent(observed)
     runs = shifted(submissions, start_at, due_at="due_s", sent_at="sent_s", answered_at="answered_s")
     runs = runs.rename(columns={"run_name": "name"})
-    for name in ("run", "error"):
+    for name in ("run", "error", "tenant"):
         runs[name] = runs[name].fillna("")
     runs = _recover(runs, observed)
     # Which of several arrivals with one id the run is, is unknown: the first has it, the others have no end.
@@ -85,6 +85,7 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(
         seq=pd.array(range(count), dtype="Int64"),
         scenario_id="",
+        tenant="",
         worker=pd.array([0] * count, dtype="Int64"),
         outcome=Outcome.ACCEPTED.value,
         status=pd.array([pd.NA] * count, dtype="Int64"),
@@ -129,15 +130,19 @@ def _intervals(spans: pd.DataFrame, kept: Bools, phase: NDArray[np.int8], start_
     )
 
 
-def described_runs(spans: pd.DataFrame, runs: "pd.Series[str]") -> Ints:
-    """Rows of the runs whose tasks the platform was asked for, ascending."""
-    names = spans["phase"].cat.categories
-    if TASK not in names:
-        return np.zeros(0, dtype=np.int64)
-    of_task = spans["phase"].cat.codes.to_numpy() == names.get_loc(TASK)
-    asked = spans["run"].cat.categories[np.unique(spans["run"].cat.codes.to_numpy()[of_task])]
-    at = position(pd.Series(asked, dtype="str"), runs)
-    return np.unique(at[at >= 0])
+def described_tasks(
+    spans: pd.DataFrame, names: "pd.Series[str]", runs: "pd.Series[str]", start_at: int
+) -> pd.DataFrame:
+    """The tasks that the platform described: row (of `runs`), task (the platform's id of it), start_s."""
+    known = spans["phase"].cat.categories
+    code = known.get_loc(TASK) if TASK in known else -2  # no row has it
+    of_task = spans[spans["phase"].cat.codes.to_numpy() == code]
+    found = pd.DataFrame({
+        "row": position(of_task["run"].astype("str"), runs),
+        "task": names.take(of_task["step"].to_numpy()).to_numpy(),
+        "start_s": after(of_task["started_at"], start_at),
+    })  # fmt: skip
+    return found[found["row"] >= 0].reset_index(drop=True)
 
 
 def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":

@@ -29,9 +29,31 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], pods: Col
     apart = run != ""
     if "namespace" in events:
         platform = {"", _SYSTEM, *plan.observer.platform_namespaces}
-        with_runs = events["namespace"] == namespace_of(plan, events, runs)
+        with_runs = events["namespace"].isin({namespace_of(plan, events, runs), *plan.tenants})
         apart |= ~events["namespace"].fillna("").isin(platform) & ~(with_runs & (~of_pod | (not len(pods))))
     return np.asarray(apart & ~ours & ~events["reason"].isin(_DECISIONS), dtype=np.bool_)
+
+
+def runs_of_events(events: pd.DataFrame, runs: Collection[str]) -> "pd.Series[str]":
+    """The run of each event, "" for none; a ReplicaSet called ``RUN-…`` is the run's.
+
+    Only the name tells it of a pod that was never created, such as a Dask worker's that a quota refuses.
+
+    Args:
+        events: as recorded.
+        runs: this test's.
+    """
+    found, known = events["run"].fillna(""), set(runs) - {"", None}
+    unnamed = (found == "") & (events["kind"] == "ReplicaSet")
+    if not unnamed.any():
+        return found
+    return found.mask(unnamed, events["object"].map(lambda name: _prefix(str(name), known) if name else ""))
+
+
+def _prefix(name: str, known: Collection[str]) -> str:
+    """The longest of the known names that the name continues after a hyphen; "" for none."""
+    ends = (at for at in range(len(name) - 1, 0, -1) if name[at] == "-")
+    return next((name[:at] for at in ends if name[:at] in known), "")
 
 
 def namespace_of(plan: Plan, events: pd.DataFrame, runs: Collection[str]) -> str:

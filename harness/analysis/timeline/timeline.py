@@ -13,11 +13,12 @@ import pandas as pd
 
 from harness.analysis.timeline.clocks import ahead
 from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
-from harness.analysis.timeline.joining import described_runs, joined_pods, joined_runs, observed_runs, twins
+from harness.analysis.timeline.joining import described_tasks, joined_pods, joined_runs, observed_runs, twins
 from harness.analysis.timeline.memory import remembered
-from harness.analysis.timeline.ownership import namespace_of, of_others
+from harness.analysis.timeline.ownership import namespace_of, of_others, runs_of_events
+from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.model.inert import shell_word
-from harness.model.phases import COMPUTING, POD_PHASES, RUN
+from harness.model.phases import COMPUTING, POD_PHASES, RUN, SCHEDULING, SERVICE_PHASES, UNSCHEDULABLE
 from harness.model.plan import Plan
 from harness.model.records import Outcome
 
@@ -29,6 +30,7 @@ WORKER_LOST = "WorkerLost"
 CLOCK_STEPPED = "ClockStepped"
 LATE_ROWS = "LateRows"
 RECOVERED = "Recovered"
+TOKEN_EXPIRES = "TokenExpires"  # noqa: S105  # a reason of events
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +41,12 @@ class Timeline:
         plan: what was intended.
         start_at: t0 as UTC ns; all ``_s`` below count from it.
         end_s: the last instant anything was recorded.
-        runs: one row per arrival, by seq: seq, run, name, scenario_id, worker, outcome, status, error, due_s, sent_s,
-            answered_s, created_s, over_s (the platform's timestamp), said_s (when the platform was first seen to report
-            the end), state ("" while the run is unfinished), message (the platform's error).
+        runs: one row per arrival, by seq: seq, run, name, scenario_id, tenant, worker, outcome, status, error, due_s,
+            sent_s, answered_s, created_s, over_s (the platform's timestamp), said_s (when the platform was first seen
+            to report the end), state ("" while the run is unfinished), message (the platform's error).
         foreign: number of observed runs that are not in the ledger.
         twins: of those, the ones with the name of an accepted arrival, created since it was sent.
-        described: rows of `runs` whose tasks were read from the platform, ascending.
+        tasks: of some runs, as the platform described them: row (of `runs`), task (its id), start_s.
         pods: one row per interval of a pod of these runs, those of a pod and of a run adjacent: row (of `runs`), pod
             (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
         others_pods: the same, with run (the platform's id) instead of row, of runs that do not belong to this test.
@@ -53,7 +55,8 @@ class Timeline:
             platform and the cluster.
         others_events: the same of other workloads.
         samples: metric, at_s, value, labels (a JSON text).
-        nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price, virtual (no machine).
+        nodes: name, pool, created_s, ready_s, gone_s, gpus_s (when its GPUs could be allocated, by the observer's
+            clock), cpu, memory, gpu, pods, spot, price, virtual (no machine), machine (its type's name).
         skew_s: by how much the platform's clock is ahead; its timestamps above are already corrected.
         memory: results of `remembered` functions.
     """
@@ -64,7 +67,7 @@ class Timeline:
     runs: pd.DataFrame
     foreign: int
     twins: int
-    described: Ints
+    tasks: pd.DataFrame
     pods: pd.DataFrame
     others_pods: pd.DataFrame
     names: "pd.Series[str]"
@@ -86,13 +89,20 @@ class Timeline:
         runs = joined_runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
         pods, others_pods = joined_pods(spans, ~whole, runs["run"], start_at)
+        tasks = described_tasks(spans, names, runs["run"], start_at)
         happened = shifted(events, start_at, at="at_s")
-        nodes = shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
-        if "virtual" not in nodes:  # in older folders
-            nodes["virtual"] = False
+        recorded = frames["nodes"]
+        if "gpus_at" not in recorded:  # in older folders
+            recorded = recorded.assign(gpus_at=pd.array([pd.NA] * len(recorded), dtype="Int64"))
+        instants = {"created_at": "created_s", "ready_at": "ready_s", "gone_at": "gone_s", "gpus_at": "gpus_s"}
+        nodes = shifted(recorded, start_at, **instants)
+        for name, unknown in (("virtual", False), ("machine", ""), ("ephemeral", 0.0)):  # in older folders
+            if name not in nodes:
+                nodes[name] = unknown
         if skew_s:
-            _set_back(skew_s, runs, (pods, others_pods), happened, nodes)
+            _set_back(skew_s, runs, (pods, others_pods), tasks, happened, nodes)
         samples = shifted(frames["samples"], start_at, at="at_s")
+        happened = happened.assign(run=runs_of_events(happened, runs["run"]))
         apart = of_others(happened, plan, runs["run"], names.take(np.unique(pods["pod"])))
         return cls(
             plan=plan,
@@ -101,7 +111,7 @@ class Timeline:
             runs=runs,
             foreign=int(np.count_nonzero(position(observed["run"], runs["run"]) < 0)),
             twins=twins(observed, runs, skew_s),
-            described=described_runs(spans, runs["run"]),
+            tasks=tasks,
             pods=pods,
             others_pods=others_pods,
             names=names,
@@ -111,6 +121,11 @@ class Timeline:
             nodes=nodes,
             skew_s=skew_s,
         )
+
+    @property
+    def described(self) -> Ints:
+        """Rows of `runs` whose tasks were read from the platform, ascending."""
+        return np.unique(self.tasks["row"].to_numpy())
 
     @property
     def interrupted(self) -> bool:
@@ -147,6 +162,11 @@ class Timeline:
         return found.assign(step=self.names.take(found["pod"].to_numpy()).to_numpy())
 
     @property
+    def waiting_for_run_nodes(self) -> pd.DataFrame:
+        """The rows of `pods` that are unschedulable, without drivers that run elsewhere."""
+        return self.pods[self.of_runs(UNSCHEDULABLE) & ~self.drives_elsewhere]
+
+    @property
     def namespace(self) -> str:
         """The runs' namespace as a word of a command."""
         return shell_word(namespace_of(self.plan, self.events, self.runs["run"]))
@@ -154,11 +174,39 @@ class Timeline:
     @property
     @remembered
     def run_nodes(self) -> pd.DataFrame:
-        """The machines of the pools that the runs' pods ran on; all machines when that is unknown."""
+        """The machines of the pools that the runs' steps ran on; all machines when that is unknown.
+
+        Where no pod but drivers was on a known node, theirs.
+        """
         nodes, homes = self.nodes, self.pods["node"].cat
-        hosts = homes.categories[np.bincount(homes.codes.to_numpy(), minlength=len(homes.categories)) > 0]
-        pools = set(nodes["pool"][nodes["name"].isin(hosts)])
-        return self.machines[self.machines["pool"].isin(pools)] if pools else self.machines
+        codes = homes.codes.to_numpy()
+        for chosen in (~self._of_drivers, np.ones(codes.size, dtype=np.bool_)):
+            # Rows without a node have the code -1, the node "" or none.
+            hosts = homes.categories[np.bincount(codes[chosen & (codes >= 0)], minlength=len(homes.categories)) > 0]
+            if pools := set(nodes["pool"][nodes["name"].isin(hosts)]):
+                return self.machines[self.machines["pool"].isin(pools)]
+        return self.machines
+
+    @property
+    @remembered
+    def drives_elsewhere(self) -> Bools:
+        """Per row of `pods`: of a driver on another pool than the steps', or one that waits where all are on others.
+
+        A taint keeps drivers, which tolerate none, off the pool of the steps: they take no room there.
+        """
+        homes, drivers = self.pods["node"].cat, self._of_drivers
+        known = np.append(np.asarray(homes.categories.isin(self.nodes["name"]), dtype=np.bool_), False)
+        own = np.append(np.asarray(homes.categories.isin(self.run_nodes["name"]), dtype=np.bool_), False)
+        codes = homes.codes.to_numpy()
+        here, placed = drivers & own[codes], drivers & known[codes]
+        apart = placed | bool(placed.any() and not here.any())
+        return np.asarray(drivers & ~here & apart, dtype=np.bool_)
+
+    @property
+    def _of_drivers(self) -> Bools:
+        """Per row of `pods`: of one of KFP's drivers."""
+        tasks = self.pods["task"].cat
+        return np.asarray(tasks.categories.str.endswith(DRIVER_SUFFIX), dtype=np.bool_)[tasks.codes.to_numpy()]
 
     @property
     @remembered
@@ -185,7 +233,12 @@ class Timeline:
     @property
     def executed(self) -> bool:
         """Runs are executions of a service that reports its phases, and not made of pods."""
-        return bool((self.pods["phase"] == POD_PHASES.index(COMPUTING)).any())
+        return bool(self.of_runs(COMPUTING).any()) and not bool(self.of_runs(SCHEDULING).any())
+
+    @property
+    def reported(self) -> Bools:
+        """Per row of `pods`: no pod, but a phase that a run made of pods reports itself."""
+        return self.of_runs(*SERVICE_PHASES) & (not self.executed)
 
     @property
     def is_over(self) -> Bools:
@@ -210,12 +263,18 @@ def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: p
 
 
 def _set_back(
-    skew_s: float, runs: pd.DataFrame, pods: Iterable[pd.DataFrame], events: pd.DataFrame, nodes: pd.DataFrame
+    skew_s: float,
+    runs: pd.DataFrame,
+    pods: Iterable[pd.DataFrame],
+    tasks: pd.DataFrame,
+    events: pd.DataFrame,
+    nodes: pd.DataFrame,
 ) -> None:
     """Move the platform's timestamps to the harness's clock, in place."""
     for frame, names in (
         (runs, ("created_s", "over_s", "said_s")),
         *((each, ("start_s", "end_s")) for each in pods),
+        (tasks, ("start_s",)),
         (nodes, ("created_s", "ready_s", "gone_s")),
     ):
         for name in names:

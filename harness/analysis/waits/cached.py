@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.timeline import Bools, Ints, Timeline, beginnings
+from harness.analysis.timeline.columns import position
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import CACHED, GAP, RESUMED, SUCCEEDED, WRONG_CLUSTER
@@ -26,10 +27,12 @@ class Caching:
     Attributes:
         judged: runs whose pods or task details show whether every task was executed.
         cached: those of them in which a task was not executed.
+        tasks: how many tasks were not executed in each run of `cached`.
     """
 
     judged: Ints
     cached: Ints
+    tasks: Ints
 
 
 @remembered
@@ -39,10 +42,12 @@ def caching(timeline: Timeline) -> Caching:
     shown, without_executor = _shown_by_pods(timeline)
     events, runs = timeline.events, timeline.runs
     reported = events["run"][((events["kind"] == "Task") & (events["reason"] == CACHED)).to_numpy(dtype=bool)]
-    skipped = np.flatnonzero(runs["run"].isin(reported.dropna()).to_numpy(dtype=bool))
-    cached = np.union1d(skipped, without_executor)
-    judged = np.union1d(np.union1d(timeline.described, shown), cached)
-    return Caching(np.intersect1d(judged, succeeded), np.intersect1d(cached, succeeded))
+    skipped = position(reported.dropna().astype("str"), runs["run"])
+    # Both ways may show the same task.
+    tasks = np.maximum(*(np.bincount(rows, minlength=len(runs)) for rows in (skipped[skipped >= 0], without_executor)))
+    judged = np.union1d(np.union1d(timeline.described, shown), np.flatnonzero(tasks))
+    cached = np.intersect1d(np.flatnonzero(tasks), succeeded)
+    return Caching(np.intersect1d(judged, succeeded), cached, tasks[cached])
 
 
 def runs_with_cached_tasks(timeline: Timeline) -> Ints:
@@ -51,7 +56,7 @@ def runs_with_cached_tasks(timeline: Timeline) -> Ints:
 
 
 def _shown_by_pods(timeline: Timeline) -> tuple[Ints, Ints]:
-    """Rows of runs with driver pods, and of those in which more drivers than executors ran for a task.
+    """Rows of runs with driver pods, and a row for each driver of a task that no executor followed.
 
     In a loop or in nested pipelines several tasks of a run may have the same name. A driver that was lost runs again,
     so where pods were lost only a task without any executor counts.
@@ -76,8 +81,8 @@ def _shown_by_pods(timeline: Timeline) -> tuple[Ints, Ints]:
     ran = np.searchsorted(executed, wanted, side="right") - np.searchsorted(executed, wanted)
     lost = np.isin(number[first], np.concatenate(lost_pods(timeline)))
     repeated = np.isin(wanted // len(tasks), row[lost])
-    fewer = np.where(repeated, ran == 0, ran < drove)
-    return np.unique(row[drivers]), np.union1d(row[drivers & ~known], wanted[fewer] // len(tasks))
+    lacking = np.where(repeated, ran == 0, np.maximum(drove - ran, 0))
+    return np.unique(row[drivers]), np.concatenate((row[drivers & ~known], np.repeat(wanted // len(tasks), lacking)))
 
 
 def _called(timeline: Timeline, part: str) -> Bools:

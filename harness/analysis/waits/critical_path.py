@@ -12,15 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import provisioning
-from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
 from harness.analysis.timeline.columns import evenly
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import coverage, waits_so_far
-from harness.model.phases import CONTROLLER, POD_PHASES, PROVISIONING, UNSCHEDULABLE
+from harness.model.phases import CONTROLLER, POD_PHASES, PROVISIONING, RUNNING, SERVING, UNSCHEDULABLE
 
 _MOST_RUNS = 400  # that are followed
 _SAME_S = 1.0  # platforms stamp whole seconds: a pod may seem to begin before the one that it waited for has ended
 _DRIVER = "-driver"
+_DRIVING = "driving"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,43 +30,56 @@ class CriticalPath:
 
     Attributes:
         runs: how many were followed.
+        whole_s: the seconds that these runs took together.
         shares: by phase of a pod, CONTROLLER and PROVISIONING: share of these runs' time; the rest passed before the
             first pod or after the last one.
+        driving: share of these runs' time that driver pods of the chains ran.
         gaps_s: seconds between two pods of a chain.
     """
 
     runs: int
+    whole_s: float
     shares: Mapping[str, float]
+    driving: float
     gaps_s: Floats
 
 
 @remembered
 def critical_path(timeline: Timeline) -> CriticalPath:
     """Follow up to 400 finished or unfinished runs that had pods."""
-    split, pods = waits_so_far(timeline), timeline.pods
+    split, pods = waits_so_far(timeline), timeline.pods[_in_chains(timeline)]
     row, number = pods["row"].to_numpy(), pods["pod"].to_numpy()
     heads = beginnings(row)
     ends = np.append(heads[1:], row.size)
     known = np.flatnonzero(np.isin(row[heads], split.row))
     chosen = known[evenly(known.size, _MOST_RUNS)] if known.size else known
+    tasks = tuple(str(name) for name in pods["task"].cat.categories)
     spans = _Spans(
         number, pods["phase"].to_numpy(), floats(pods, "start_s"),
         np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s), pods["task"].cat.codes.to_numpy().astype(np.int64),
-        _driver_codes(tuple(str(name) for name in pods["task"].cat.categories)), provisioning(timeline),
+        _driver_codes(tasks), np.array([name.endswith(_DRIVER) for name in tasks], dtype=bool), provisioning(timeline),
     )  # fmt: skip
-    found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING), 0.0)
+    found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING, _DRIVING), 0.0)
     gaps: list[float] = []
     for k in chosen.tolist():
         gaps += _follow(spans, int(heads[k]), int(ends[k]), found)
     found[CONTROLLER] = sum(gaps)
     whole = float(split.total[np.isin(split.row, row[heads[chosen]])].sum())
     shares = {name: seconds / whole if whole > 0 else 0.0 for name, seconds in found.items()}
-    return CriticalPath(int(chosen.size), shares, np.array(gaps))
+    return CriticalPath(int(chosen.size), whole, shares, shares.pop(_DRIVING), np.array(gaps))
+
+
+def _in_chains(timeline: Timeline) -> Bools:
+    """Per row of `Timeline.pods`: what others wait for.
+
+    That is a serving pod's start, not its end. Of runs made of pods it is the pods, not what runs report themselves.
+    """
+    return ~timeline.of_runs(SERVING) & ~timeline.reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spans:
-    """Rows of `Timeline.pods`; `driver` gives each task's code the one of its driver, or -1."""
+    """Rows of `Timeline.pods`; by task's code, the one of its driver or -1, and whether it is a driver."""
 
     number: Ints
     phase: Ints
@@ -73,6 +87,7 @@ class _Spans:
     end: Floats
     task: Ints
     driver: Ints
+    drives: Bools
     coming: tuple[Floats, Floats]
 
 
@@ -107,6 +122,8 @@ def _add(spans: _Spans, low: int, high: int, found: dict[str, float]) -> None:
     for k in range(low, high):
         name, start, end = POD_PHASES[spans.phase[k]], spans.start[k], spans.end[k]
         found[name] += max(0.0, float(end - start))
+        if name == RUNNING and spans.drives[spans.task[k]]:
+            found[_DRIVING] += max(0.0, float(end - start))
         if name == UNSCHEDULABLE and end > start:
             covered = float(coverage(*spans.coming, np.array([start]), np.array([end]))[0])
             found[PROVISIONING] += covered

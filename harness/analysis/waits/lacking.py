@@ -18,6 +18,7 @@ from harness.model.phases import (
     NODE_CPU_CORES,
     NODE_MEMORY_BYTES,
     REQUESTED_CPU_CORES,
+    REQUESTED_EPHEMERAL_BYTES,
     REQUESTED_GPUS,
     REQUESTED_MEMORY_BYTES,
     SCHEDULING,
@@ -26,9 +27,14 @@ from harness.model.phases import (
 
 _INSTANTS = 40
 # Column of the nodes → the metric of requests; each pod takes one place besides.
-_REQUESTS = {"cpu": REQUESTED_CPU_CORES, "memory": REQUESTED_MEMORY_BYTES, "gpu": REQUESTED_GPUS}
+EPHEMERAL = "ephemeral"
+_REQUESTS = {
+    "cpu": REQUESTED_CPU_CORES, "memory": REQUESTED_MEMORY_BYTES, "gpu": REQUESTED_GPUS,
+    EPHEMERAL: REQUESTED_EPHEMERAL_BYTES,
+}  # fmt: skip
 _USED = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
 _PLACES = "pods"
+_FIXED = {"gpu", _PLACES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class Lacking:
     """Means over the nodes that could take the waiting pods, and over instants at which pods waited.
 
     Attributes:
-        shares: by resource ("cpu", "memory", "gpu", "pods"): how often a node lacked it.
+        shares: by resource ("cpu", "memory", "gpu", "ephemeral", "pods"): how often a node lacked it.
         fixed: how often a node lacked GPUs or places, which smaller requests don't bring.
         held: by resource: requested, as a share of what the nodes can allocate.
         used: "cpu" and "memory": used, as a share of the same; a resource whose use was not observed is missing.
@@ -79,10 +85,11 @@ def lacking(timeline: Timeline) -> Lacking | None:
     need = {name: by_task.get(task, 0.0) for name, by_task in requests.items()} | {_PLACES: 1.0}
     held = _held(timeline, nodes, at, requests)
     room = {name: floats(nodes, name)[:, None] for name in held}
-    lacks = {name: there & (room[name] - held[name] < need[name]) for name in held if need[name] > 0}
+    counts = [name for name in held if need[name] > 0 and (name != EPHEMERAL or room[name].all())]
+    lacks = {name: there & (room[name] - held[name] < need[name]) for name in counts}
     return Lacking(
         shares={name: _mean(each, there) for name, each in lacks.items()},
-        fixed=_mean(np.logical_or.reduce([each for name, each in lacks.items() if name not in _USED]), there),
+        fixed=_mean(np.logical_or.reduce([each for name, each in lacks.items() if name in _FIXED]), there),
         held={name: _share(held[name], room[name], there) for name in lacks},
         used={name: share for name in _USED if (share := _used(timeline, name, nodes, at)) is not None},
         task=task,

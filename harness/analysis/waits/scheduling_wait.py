@@ -18,6 +18,7 @@ from harness.model.phases import (
     PROVISIONING,
     PULLING,
     RUNNING,
+    SERVING,
     STARTING,
     STORING,
     UNSCHEDULABLE,
@@ -97,7 +98,7 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     failed += [str(message) for message in not_triggered["message"].fillna("") if _BACKS_OFF.search(message)]
     coming = provisioning_times(timeline)
     requested = requests(timeline)
-    on_node = {phase: _seconds(timeline, phase) for phase in (PULLING, STARTING, RUNNING, STORING)}
+    on_node = {phase: _seconds(timeline, phase) for phase in (PULLING, STARTING, RUNNING, STORING, SERVING)}
     held = max(sum(on_node.values()), 1e-9)
     return SchedulingWait(
         unschedulable=shares[UNSCHEDULABLE],

@@ -10,6 +10,9 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CONTROLLER
 
+_PLATEAU = 0.7
+_LEAST = 0.05  # of the runs' time is their own
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartupDelay:
@@ -22,6 +25,8 @@ class StartupDelay:
         plateau: share of that time in which exactly that many were active.
         queued_s: seconds in which at least one run waited for its first pod.
         unhindered_s: median wait for the first pod of the first `most` runs.
+        late_s: median wait for the first pod of the others; 0 without others.
+        queue: share of the runs' time that they waited for their first pod longer than the first ones.
     """
 
     before: Floats
@@ -30,6 +35,22 @@ class StartupDelay:
     plateau: float
     queued_s: float
     unhindered_s: float
+    late_s: float = 0.0
+    queue: float = 0.0
+
+    @property
+    def capped(self) -> bool:
+        """Whether a limit on active runs held the later ones back.
+
+        If all runs wait equally long, none does: the first ones would not have had to wait.
+        """
+        between = float(np.median(self.between)) if self.between.size else 0.0
+        return self.most > 0 and self.plateau >= _PLATEAU and self.late_s >= max(3 * self.unhindered_s, 3.0, between)
+
+    @property
+    def amplification(self) -> float:
+        """Seconds that a run is spared for each second that active runs take less: others get their slots sooner."""
+        return 1 / max(1 - self.queue, _LEAST) if self.capped else 1.0
 
 
 @remembered
@@ -60,9 +81,11 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
     most = _typical(working[waiting], length[waiting]) if queued else int(working.max(initial=0))
     # One run less for an instant: one has just ended and the next has not started.
     at_most = float(length[waiting & (working <= most) & (working >= most - 1)].sum())
-    early = before[np.argsort(first, kind="stable")[:most]]
-    unhindered = float(np.median(early)) if early.size else 0.0
-    return StartupDelay(before, between, most, at_most / queued if queued else 0.0, queued, unhindered)
+    in_order = before[np.argsort(first, kind="stable")]
+    unhindered, late = (float(np.median(each)) if each.size else 0.0 for each in (in_order[:most], in_order[most:]))
+    queue = float(np.maximum(before - unhindered, 0.0).sum()) / max(float(split.total.sum()), 1e-9)
+    plateau = at_most / queued if queued else 0.0
+    return StartupDelay(before, between, most, plateau, queued, unhindered, late, queue)
 
 
 def _typical(values: Floats, weights: Floats) -> int:

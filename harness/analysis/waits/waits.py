@@ -3,8 +3,9 @@
     due ─ dispatch ─ sent ─ submit ─ answered ─ controller ─ first pod … last pod ─ publishing ─ over
 
 Between its first and its last pod a run is in the furthest phase that any of its pods is in: while one pod runs, the
-run runs. Between pods it waits for the controller. Platform and harness have different clocks, and the platform's
-timestamps are whole seconds, so a phase may come out negative; it is kept, since clamping would break the sum.
+run runs. A pod that serves others of its run, as a Dask scheduler does, counts last. Between pods a run waits for the
+controller. Platform and harness have different clocks, and the platform's timestamps are whole seconds, so a phase may
+come out negative; it is kept, since clamping would break the sum.
 """
 
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from harness.model.phases import (
     RUNNING,
     SCHEDULING,
     SERVICE_PHASES,
+    SERVING,
     STARTING,
     STORING,
     SUBMIT,
@@ -35,7 +37,7 @@ from harness.model.phases import (
 )
 
 # The furthest first: the phase of a run with pods in several phases.
-PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES))
+PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES), SERVING)
 
 _LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)
 _BLOCK = 2**19  # intervals that are sorted at once

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Ints, Timeline, distinct, floats
+from harness.analysis.timeline import Bools, Ints, Timeline, distinct, floats
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.failures import BAD_ENDS
-from harness.model.phases import RUNNING
+from harness.model.phases import RUNNING, SERVING, SUCCEEDED
 
 _TAKEN = frozenset(
     {
@@ -43,7 +43,7 @@ class WastedWork:
 
 def wasted_work(timeline: Timeline) -> WastedWork | None:
     """Sum up lost pods; none when no pod ran."""
-    working = np.flatnonzero(timeline.of_runs(RUNNING))
+    working = np.flatnonzero(timeline.of_runs(RUNNING, SERVING))
     if not working.size:
         return None
     pod = timeline.pods["pod"].to_numpy()[working]
@@ -62,7 +62,11 @@ def lost_pods(timeline: Timeline) -> tuple[Ints, Ints]:
 
 
 def lost_with_node(timeline: Timeline) -> Ints:
-    """Rows of `Timeline.pods` whose running interval ended with their node."""
+    """Rows of `Timeline.pods` whose running interval ended with their node.
+
+    A pod may well end at that time and succeed: nothing reports a bad end, its run succeeded, and no other pod of the
+    task came after it.
+    """
     homes = timeline.pods["node"].cat
     gone = timeline.nodes.set_index("name")["gone_s"].reindex(homes.categories)
     if not gone.notna().any():
@@ -71,7 +75,19 @@ def lost_with_node(timeline: Timeline) -> Ints:
     end = floats(timeline.pods, "end_s")
     reported = np.isin(timeline.pods["pod"].to_numpy(), _pods_with(timeline, BAD_ENDS | _TAKEN))
     with_it = (end >= gone_s - _SOON_S) & (reported | (end >= gone_s)) | np.isnan(end)
-    return np.flatnonzero(timeline.of_runs(RUNNING) & np.isfinite(gone_s) & with_it)
+    found = np.flatnonzero(timeline.of_runs(RUNNING, SERVING) & np.isfinite(gone_s) & with_it)
+    return found[reported[found] | ~_last_tries(timeline, found)]
+
+
+def _last_tries(timeline: Timeline, rows: Ints) -> Bools:
+    """Of these rows of `Timeline.pods`: which are of the last pod of their task, in a run that succeeded."""
+    run = timeline.pods["row"].to_numpy()
+    good = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)[run[rows]]
+    near = np.flatnonzero(np.isin(run, run[rows]))  # all pods of these runs
+    pods = timeline.pods.iloc[near]
+    begun = pods.groupby("pod")["start_s"].transform("min")
+    last = begun == begun.groupby([pods["row"], pods["task"]], observed=True).transform("max")
+    return np.asarray(good & last.to_numpy(dtype=bool)[np.searchsorted(near, rows)], dtype=np.bool_)
 
 
 def _pods_with(timeline: Timeline, reasons: frozenset[str]) -> Ints:

@@ -11,7 +11,7 @@ from harness.collectors.kubernetes.node_claims import VERSIONS, NodeClaims
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.other_pods import OtherPods
-from harness.collectors.kubernetes.pods import WORKFLOW
+from harness.collectors.kubernetes.pods import label_of
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
 from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
@@ -20,6 +20,7 @@ from harness.collectors.kubernetes.workflows import Workflows
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import NOT_REACHABLE, SourceHealth, UnreachableError
 from harness.model.live_observer import LiveObserver
+from harness.model.phases import PLATFORM, VERSION
 from harness.model.records import Event, Node
 
 _NOT_FOUND, _FORBIDDEN = 404, 403
@@ -57,6 +58,7 @@ class Cluster:
         self._pod_reflectors: list[Reflector] = []
         self._workflow_reflectors: list[Reflector] = []
         self._problem = ""
+        self._release = next((e.message for e in reversed(recorded) if (e.kind, e.reason) == (PLATFORM, VERSION)), "")
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
@@ -74,7 +76,10 @@ class Cluster:
         """A watch says nothing while nothing happens; whether the API server still responds has to be asked."""
 
         def ask() -> None:
-            self._api.get(_VERSION)
+            release = str(self._api.get(_VERSION).get("gitVersion") or "")
+            if release and release != self._release:
+                self._release = release
+                self._journal.write(Event(self._journal.now(), PLATFORM, "kubernetes", VERSION, release))
 
         return Polling(self._health, ask, _HEARTBEAT_S)
 
@@ -84,9 +89,10 @@ class Cluster:
             return LiveObserver(kubernetes=self._problem) if self._problem else None
         if not all(reflector.looked for reflector in self._reflectors):
             return None
+        ready, nodes = self._nodes.of_runs(self._pods.step_hosts or self._pods.hosts)
         return LiveObserver(
-            ready_nodes=self._nodes.ready,
-            nodes=len(self._nodes),
+            ready_nodes=ready,
+            nodes=nodes,
             coming_nodes=self._node_claims.coming if self._karpenter else None,
             pods=self._pods.phases(),
         )
@@ -132,9 +138,10 @@ class Cluster:
         self._api.get(_VERSION)
         settings = self._observation.settings
         platform = settings.platform_namespaces
-        own = settings.namespace or self._api.context_namespace
-        namespaces = tuple(dict.fromkeys(name for name in (own, *platform) if name))
-        steps, others = {"labelSelector": WORKFLOW}, {"labelSelector": f"!{WORKFLOW}"}
+        own = settings.tenants or (settings.namespace or self._api.context_namespace,)
+        namespaces = tuple(dict.fromkeys(name for name in (*own, *platform) if name))
+        label = label_of(self._observation.plan.target)
+        steps, others = {"labelSelector": label}, {"labelSelector": f"!{label}"}
         events = self._paths("/api/v1", "events", (*namespaces, _CLUSTER_EVENTS))
         self._workflow_reflectors = [
             self._reflector("workflows", path, self._workflows.see, tracks=False, metadata_only=True)

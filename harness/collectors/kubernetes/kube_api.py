@@ -146,8 +146,11 @@ class KubeApi:
     def _connected(self) -> Any:
         with self._lock:
             if self._client is None:
-                self._client, self._context_namespace = connect(self._settings)
+                self._client, self._context_namespace = self._connect()
             return self._client
+
+    def _connect(self) -> tuple[Any, str]:
+        return connect(self._settings)
 
 
 class Stream:
@@ -171,7 +174,8 @@ class Stream:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     if line:
-                        yield orjson.loads(line)
+                        event = orjson.loads(line)
+                        yield event.get("result", event)  # the Argo server wraps events
         except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
             # AttributeError: urllib3 raises it for a connection that another thread has closed.
             if not self._interrupted:
@@ -211,11 +215,12 @@ def connect(settings: ObserverSettings) -> tuple[Any, str]:
     if settings.kube_context and named is None:
         names = ", ".join(str(each["name"]) for each in contexts)
         raise ConfigError(f"the kubeconfig has no context '{settings.kube_context}'", f"contexts are: {names}")
+    configuration = client.Configuration()
     try:
-        connected = config.new_client_from_config(kubeconfig, settings.kube_context, persist_config=False)
+        config.load_kube_config(kubeconfig, settings.kube_context, configuration, persist_config=False)
     except (ConfigException, OSError, ValueError, TypeError) as error:
         raise UnreachableError(f"the kubeconfig can't be used: {error}") from error
-    return connected, str(((named or current).get("context") or {}).get("namespace") or "")
+    return client_of(configuration), str(((named or current).get("context") or {}).get("namespace") or "")
 
 
 def _in_cluster(client: Any, config: Any, refused: type[Exception], why: Exception) -> tuple[Any, str]:
@@ -224,7 +229,18 @@ def _in_cluster(client: Any, config: Any, refused: type[Exception], why: Excepti
         config.load_incluster_config(client_configuration=configuration)
     except refused:
         raise UnreachableError(f"there is no kubeconfig ({why}), and this process does not run in a cluster") from why
-    return client.ApiClient(configuration), ""
+    return client_of(configuration), ""
+
+
+def client_of(configuration: Any) -> Any:
+    """The official client, going through the environment's proxy, which it does not look for itself."""
+    from kubernetes import client
+
+    if proxy := environment.proxy_for(configuration.host):
+        # The official client gives these to urllib3 and, in small letters, to websockets.
+        configuration.proxy = str(proxy)
+        configuration.proxy_headers = {name.lower(): value for name, value in proxy.headers.items()} or None
+    return client.ApiClient(configuration)
 
 
 def _error_text(response: urllib3.BaseHTTPResponse) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.kube_api import KubeApi
-from harness.collectors.kubernetes.pods import WORKFLOW
+from harness.collectors.kubernetes.pods import label_of
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
@@ -29,6 +29,7 @@ class MetricsServer:
         every_s = observation.settings.resources_every_s
         self._polling = Polling(SourceHealth("metrics-server", observation.journal), self._read, every_s)
         namespace = observation.settings.namespace
+        self._label = label_of(observation.plan.target)
         self._pods = f"{_API}/namespaces/{namespace}/pods" if namespace else f"{_API}/pods"
         self._recorded: dict[tuple[str, str], int] = {}
 
@@ -59,7 +60,7 @@ class MetricsServer:
                 self._write(Sample(NODE_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
 
     def _read_pods(self) -> None:
-        for item in self._api.get(self._pods, {"labelSelector": WORKFLOW}).get("items") or ():
+        for item in self._api.get(self._pods, {"labelSelector": self._label}).get("items") or ():
             metadata = item["metadata"]
             name = str(metadata["name"])
             if at := self._new_sample(str(metadata.get("namespace", "")), name, item):

@@ -1,21 +1,15 @@
 """Why the nodes of an Argo workflow failed or wait, from the workflow's status.
 
-KFP's API says only that a run failed; the reason is in the messages of the workflow's nodes. Argo writes the nodes of a
-large workflow compressed (``status.compressedNodes``), or keeps them in its own database
-(``status.offloadNodeStatusVersion``), from where this API does not show them.
+KFP's API says only that a run failed; the reason is in the messages of the workflow's nodes.
 """
 
-import base64
-import gzip
-import json
-from binascii import Error as BadEncoding
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
-from harness.model.argo_nodes import task_of_node
+from harness.model.argo_nodes import nodes_of_status, task_of_node
 
 _POD = "Pod"
 # Phases of nodes that can have a reason; those of skipped nodes say why there was nothing to do.
@@ -48,36 +42,13 @@ def node_messages(workflow: Manifest) -> list[NodeMessage]:
         ValueError: the compressed nodes can't be read.
     """
     status = workflow.get("status") or {}
-    nodes = [node for node in _nodes(status).values() if node.get("message") and node.get("phase") in _TELLING]
+    nodes = [node for node in nodes_of_status(status).values() if node.get("message") and node.get("phase") in _TELLING]
     name = str(workflow["metadata"]["name"])
     of_pods = [node for node in nodes if node.get("type") == _POD]
     found = [_message(name, node) for node in of_pods or nodes]
     if not found and status.get("message"):
         found = [NodeMessage("", str(status.get("phase") or ""), str(status["message"]), _at(status))]
     return list(dict.fromkeys(found))
-
-
-def is_offloaded(workflow: Manifest) -> bool:
-    """Argo keeps the nodes in its own database."""
-    status = workflow.get("status") or {}
-    return bool(status.get("offloadNodeStatusVersion")) and not _has_nodes(status)
-
-
-def _has_nodes(status: Mapping[str, Any]) -> bool:
-    return bool(status.get("nodes") or status.get("compressedNodes"))
-
-
-def _nodes(status: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    if status.get("nodes"):
-        plain: Mapping[str, Mapping[str, Any]] = status["nodes"]
-        return plain
-    if not status.get("compressedNodes"):
-        return {}
-    try:
-        text = gzip.decompress(base64.b64decode(str(status["compressedNodes"]), validate=True))
-        return dict(json.loads(text))
-    except (BadEncoding, OSError, EOFError, ValueError, TypeError) as error:
-        raise ValueError(f"the compressed nodes can't be read: {error}") from error
 
 
 def _message(workflow: str, node: Mapping[str, Any]) -> NodeMessage:

@@ -7,7 +7,7 @@ from typing import Any
 from harness.collectors.kubernetes.nodes import node_of
 from harness.collectors.kubernetes.pod_requests import requests_of
 from harness.collectors.kubernetes.pods import WORKFLOW, run_of, task_of
-from harness.model.cluster import PoolNode, PoolPod
+from harness.model.cluster import NodeOffer, PoolNode, PoolPod
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.plan import environment
 
@@ -48,6 +48,10 @@ class NodePools:
             for each in self._items(self._core.list_node)
         ]
 
+    def offers(self) -> list[NodeOffer]:
+        """What the nodes offer to pods."""
+        return [_offer(each) for each in self._items(self._core.list_node)]
+
     def pods(self, *, everywhere: bool = False) -> list[PoolPod]:
         """The pods of runs in their namespace, or all pods everywhere."""
         if everywhere:
@@ -85,6 +89,13 @@ class NodePools:
             return call(*given, **selectors, _preload_content=False, _request_timeout=_TIMEOUTS_S)
         except (ApiException, HTTPError) as error:
             raise TargetUnreachableError(f"the Kubernetes API refused or did not answer: {error}", hint) from error
+
+
+def _offer(manifest: Mapping[str, Any]) -> NodeOffer:
+    node, labels = node_of(manifest), manifest["metadata"].get("labels") or {}
+    taints = manifest.get("spec", {}).get("taints") or ()
+    of_taints = tuple((str(t["key"]), str(t.get("value") or ""), str(t["effect"])) for t in taints)
+    return NodeOffer(node.pool, labels, of_taints, node.cpu, node.memory, node.gpu, node.virtual)
 
 
 def _pod(manifest: Mapping[str, Any]) -> PoolPod:

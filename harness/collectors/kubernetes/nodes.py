@@ -29,15 +29,21 @@ GPUS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe
 # Nodes that are no machines, with their pools' names: a cloud runs each of their pods somewhere else.
 _VIRTUAL = {("type", "virtual-kubelet"): "virtual-node", ("eks.amazonaws.com/compute-type", "fargate"): "fargate"}
 _NO_POOL = "default"
+_MACHINE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 
 
-def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
-    """The node as it is now, with the time at which it first became ready kept from `before`."""
+def node_of(manifest: Mapping[str, Any], before: Node | None = None, now_at: int | None = None) -> Node:
+    """The node as it is now, with the time at which it first became ready kept from `before`.
+
+    Kubernetes does not say since when GPUs can be allocated: that is `now_at` for a node that had none `before`.
+    """
     metadata, status = manifest["metadata"], manifest.get("status") or {}
     labels = {str(name): str(value) for name, value in (metadata.get("labels") or {}).items()}
     allocatable = status.get("allocatable") or status.get("capacity") or {}
     created = stamp(metadata.get("creationTimestamp"))
     ready = ready_since(manifest)
+    gpu = float(sum(parse_quantity(allocatable[name]) for name in GPUS if name in allocatable))
+    gpus_at = before.gpus_at if before else None
     return Node(
         name=str(metadata["name"]),
         pool=_pool(labels),
@@ -46,9 +52,12 @@ def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
         gone_at=None,
         cpu=parse_quantity(allocatable.get("cpu", 0)),
         memory=parse_quantity(allocatable.get("memory", 0)),
-        gpu=float(sum(parse_quantity(allocatable[name]) for name in GPUS if name in allocatable)),
+        gpu=gpu,
         pods=int(parse_quantity(allocatable.get("pods", 110))),
+        gpus_at=now_at if before and gpu > before.gpu and gpus_at is None else gpus_at,
         virtual=_virtual(labels) is not None,
+        machine=next((labels[name] for name in _MACHINE if name in labels), ""),
+        ephemeral=parse_quantity(allocatable.get("ephemeral-storage", 0)),
         spot=any((name.lower(), value.lower()) in _SPOT_LABELS for name, value in labels.items()),
     )
 
@@ -79,6 +88,7 @@ class Nodes:
         self._journal = journal
         self._nodes: dict[str, Node] = {}
         self._ready: dict[str, bool] = {}
+        self._pools: dict[str, str] = {}  # also of nodes that have gone
         self._unconfirmed = {node.name: node for node in recorded if node.gone_at is None}
 
     def see(self, change: str, manifest: Manifest) -> None:
@@ -93,8 +103,9 @@ class Nodes:
                 self._journal.write(replace(before, gone_at=asked.at if asked else self._journal.now()))
             return
         self._ready[name] = ready_since(manifest) is not None
-        node = node_of(manifest, before)
+        node = node_of(manifest, before, self._journal.now())
         self._nodes[name] = node
+        self._pools[name] = node.pool
         if node != before:
             self._journal.write(node)
 
@@ -104,10 +115,12 @@ class Nodes:
             self._journal.write(replace(node, gone_at=self._journal.now()))
         self._unconfirmed.clear()
 
-    @property
-    def ready(self) -> int:
-        """How many nodes are ready now."""
-        return sum(self._ready.values())
+    def of_runs(self, hosts: Iterable[str]) -> tuple[int, int]:
+        """How many machines of the pools of `hosts` are ready now, and how many there are, as reports count them.
 
-    def __len__(self) -> int:
-        return len(self._nodes)
+        Of all machines as long as no pool is known.
+        """
+        pools = {self._pools[name] for name in hosts if name in self._pools}
+        machines = [node for node in tuple(self._nodes.values()) if not node.virtual]
+        counted = [node for node in machines if not pools or node.pool in pools]
+        return sum(self._ready.get(node.name, False) for node in counted), len(counted)

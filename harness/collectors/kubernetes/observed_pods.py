@@ -11,6 +11,7 @@ from harness.collectors.kubernetes.launcher_logs import EndedPod, LauncherLog, e
 from harness.collectors.kubernetes.pod_requests import RecordedRequests, requests_of
 from harness.collectors.kubernetes.pods import PodLife
 from harness.collectors.kubernetes.reflector import Manifest
+from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.model.records import Span
 
 
@@ -32,6 +33,7 @@ class Pods:
     Attributes:
         runs: runs that pods have worked for.
         hosts: nodes that they have been on.
+        step_hosts: those of them with other pods than KFP's drivers.
     """
 
     def __init__(self, journal: Journal, since: int, offer: Callable[[EndedPod], None] = lambda _: None) -> None:
@@ -43,6 +45,7 @@ class Pods:
         self._alive: set[str] = set()  # of runs
         self.runs: set[str] = set()
         self.hosts: frozenset[str] = frozenset()
+        self.step_hosts: frozenset[str] = frozenset()
         self._requests = RecordedRequests()
         self._ahead: int | None = None  # offset of our clock plus delay of the watch, against the cluster's clock, ns
         self._lock = threading.Lock()
@@ -69,6 +72,7 @@ class Pods:
                 self.runs.add(life.run)
                 if life.node:
                     self.hosts |= {life.node}
+                    self.step_hosts |= set() if life.task.endswith(DRIVER_SUFFIX) else {life.node}
             if life.run and life.over is None:
                 self._alive.add(uid)
             else:

@@ -1,32 +1,41 @@
 """The resource requests of pods, as samples: one per task, and one more for each pod that differs."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from harness.collectors.kubernetes.nodes import GPUS
-from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES
+from harness.model.phases import (
+    CPU_LIMIT_CORES,
+    REQUESTED_CPU_CORES,
+    REQUESTED_EPHEMERAL_BYTES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+)
 from harness.model.records import Sample
 from harness.model.units import parse_quantity
 
-_METRICS = (REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS)
+_METRICS = (REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS, REQUESTED_EPHEMERAL_BYTES, CPU_LIMIT_CORES)
+_MAIN = "main"  # the step's container in Argo's pods
 _ALWAYS = "Always"  # the restart policy of a sidecar among the init containers
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requested cores, bytes and GPUs."""
+    """Requested cores, bytes of memory, GPUs, bytes of ephemeral storage; and the step's CPU limit, 0 without one."""
 
     cpu: float = 0.0
     memory: float = 0.0
     gpu: float = 0.0
+    ephemeral: float = 0.0
+    cpu_limit: float = 0.0
 
     def __add__(self, other: "Requests") -> "Requests":
-        return Requests(self.cpu + other.cpu, self.memory + other.memory, self.gpu + other.gpu)
+        return Requests(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
     def at_least(self, other: "Requests") -> "Requests":
         """The larger one of each resource."""
-        return Requests(max(self.cpu, other.cpu), max(self.memory, other.memory), max(self.gpu, other.gpu))
+        return Requests(*map(max, astuple(self), astuple(other)))
 
 
 def requests_of(spec: Mapping[str, Any]) -> Requests:
@@ -44,7 +53,8 @@ def requests_of(spec: Mapping[str, Any]) -> Requests:
             initial = initial.at_least(concurrent + _requested(each))
     for each in spec.get("containers") or ():
         concurrent += _requested(each)
-    return concurrent.at_least(initial) + _amounts(spec.get("overhead") or {})
+    requests = concurrent.at_least(initial) + _amounts(spec.get("overhead") or {})
+    return replace(requests, cpu_limit=_cpu_limit(spec.get("containers") or ()))
 
 
 class RecordedRequests:
@@ -74,6 +84,14 @@ def _requested(container: Mapping[str, Any]) -> Requests:
     return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
+def _cpu_limit(containers: Sequence[Mapping[str, Any]]) -> float:
+    """Cores that the step may use; 0 without a limit."""
+    step = containers if len(containers) == 1 else [each for each in containers if each.get("name") == _MAIN]
+    limits = ((each.get("resources") or {}).get("limits") or {} for each in step)
+    return next((parse_quantity(each.get("cpu", 0)) for each in limits), 0.0)
+
+
 def _amounts(named: Mapping[str, Any]) -> Requests:
     gpu = sum(parse_quantity(named[name]) for name in GPUS if name in named)
-    return Requests(parse_quantity(named.get("cpu", 0)), parse_quantity(named.get("memory", 0)), float(gpu))
+    cpu, memory, ephemeral = (parse_quantity(named.get(name, 0)) for name in ("cpu", "memory", "ephemeral-storage"))
+    return Requests(cpu, memory, float(gpu), ephemeral)

@@ -7,6 +7,9 @@ without KFP's ConfigMap, which makes every node one that may be retried, there a
 ``main``; ``wait`` beside it saves logs and outputs for Argo. KFP's launcher saves artifacts within ``main``, which only
 its log shows: see `launcher_logs`. A run's task details name no pods.
 
+The pods of a Dask cluster have the labels ``dask.org/cluster-name``, which is the run's id, and ``dask.org/component``.
+Its scheduler and workers serve the pod that computes (component ``stage``).
+
 Conditions and the kubelet's events have timestamps in whole seconds, the scheduler's events in microseconds; the
 lengths of pulls in the kubelet's messages are exact to a millisecond.
 """
@@ -19,13 +22,16 @@ from typing import Any
 from harness.collectors.kubernetes.image_pulls import Pulls
 from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, finer, settled, stamp
 from harness.model.argo_nodes import task_of_node
-from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, STORING, UNSCHEDULABLE
 from harness.model.records import Event, Span
 
+DASK_CLUSTER, _DASK_COMPONENT = "dask.org/cluster-name", "dask.org/component"
 WORKFLOW = "workflows.argoproj.io/workflow"
 RUN_ID = "pipeline/runid"
 _NODE_NAME = "workflows.argoproj.io/node-name"
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+_SERVING = frozenset({"scheduler", "worker"})  # components of Dask clusters that others compute with
+_DASK = "dask_tenants"  # the target whose runs are Dask clusters
 _FINE_S = 1e-3
 _WATCH_DELAY_S = 0.05  # a watch shows a pod within this time after its creation
 # Reasons for which a container waits in vain.
@@ -38,15 +44,26 @@ _STUCK = frozenset(
 
 
 def run_of(manifest: Mapping[str, Any]) -> str:
-    """The id of the run that a pod works for: KFP's run id, else Argo's workflow; "" for other pods."""
+    """The id of the run that a pod works for: KFP's run id, Argo's workflow, or a Dask cluster; "" for other pods."""
     labels = manifest["metadata"].get("labels") or {}
-    return str(labels.get(RUN_ID) or labels.get(WORKFLOW) or "")
+    return str(labels.get(RUN_ID) or labels.get(WORKFLOW) or labels.get(DASK_CLUSTER) or "")
+
+
+def label_of(target: str) -> str:
+    """The label that all pods of a target's runs have."""
+    return DASK_CLUSTER if target == _DASK else WORKFLOW
 
 
 def task_of(manifest: Mapping[str, Any]) -> str:
-    """The step's name in the pipeline: ``train`` where the user's container runs, ``train-driver`` for its driver."""
+    """The step's name in the pipeline: ``train`` where the user's container runs, ``train-driver`` for its driver.
+
+    Of a Dask cluster, its component.
+    """
     metadata = manifest["metadata"]
-    workflow = str((metadata.get("labels") or {}).get(WORKFLOW, ""))
+    labels = metadata.get("labels") or {}
+    if DASK_CLUSTER in labels:
+        return str(labels.get(_DASK_COMPONENT) or metadata["name"])
+    workflow = str(labels.get(WORKFLOW, ""))
     path = str((metadata.get("annotations") or {}).get(_NODE_NAME, ""))
     return task_of_node(path, workflow) if path else str(metadata["name"])
 
@@ -63,6 +80,7 @@ class PodLife:
         phase: in Kubernetes' words: Pending, Running, Succeeded, Failed; or Deleted.
         over: when it ended; none while it lives.
         node: the node that it was scheduled to.
+        serves: its main container serves other pods of its run, until it is deleted.
     """
 
     name: str
@@ -73,6 +91,7 @@ class PodLife:
     phase: str = "Pending"
     over: Stamp | None = None
     node: str | None = None
+    serves: bool = False
     _unschedulable: Stamp | None = None
     _scheduled: Stamp | None = None
     _started: Stamp | None = None
@@ -86,7 +105,8 @@ class PodLife:
         """A life with what the manifest's metadata hold."""
         metadata = manifest["metadata"]
         created = stamp(metadata.get("creationTimestamp")) or Stamp(0, 1.0)
-        return cls(str(metadata["name"]), run_of(manifest), task_of(manifest), created)
+        serves = (metadata.get("labels") or {}).get(_DASK_COMPONENT) in _SERVING
+        return cls(str(metadata["name"]), run_of(manifest), task_of(manifest), created, serves=serves)
 
     def see(self, manifest: Mapping[str, Any], now_at: int) -> None:
         """Take in the pod as it is now."""
@@ -231,11 +251,11 @@ class PodLife:
             found.append((STARTING, self._scheduled))
             pulling = self._add_pulls(found)
             if self._started:
-                found.append((RUNNING, self._started))
+                found.append((SERVING if self.serves else RUNNING, self._started))
             elif pulling and not self.over:
                 return found, True
         storing = self._uploading or self._finished
-        if self._started and storing and storing != self.over:
+        if self._started and storing and storing != self.over and not self.serves:
             found.append((STORING, storing))
         if self.over:
             found.append(("", self.over))

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.events import BEFORE_NS
-from harness.collectors.kubernetes.node_messages import NodeMessage, is_offloaded, node_messages
+from harness.collectors.kubernetes.node_messages import NodeMessage, node_messages
 from harness.collectors.kubernetes.pods import RUN_ID
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.kubernetes.workflow_choice import WorkflowChoice, WorkflowKey
 from harness.collectors.source_health import NOT_REACHABLE
+from harness.model.argo_nodes import is_offloaded
 from harness.model.phases import OF_TASK
 from harness.model.records import Event
 
@@ -87,7 +88,7 @@ class Workflows:
         self._journal.write(Event(at, KIND, name, phase, message, "kubernetes", run, type=severity))
 
     def _record_reasons(self, manifest: Manifest, run: str) -> None:
-        if is_offloaded(manifest) and not self._offloaded:
+        if is_offloaded(manifest.get("status") or {}) and not self._offloaded:
             self._offloaded = True
             self._journal.note(NOT_REACHABLE, NODES, _OFFLOADED)
         try:

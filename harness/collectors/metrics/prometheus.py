@@ -16,9 +16,11 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.live_observer import LiveObserver
 from harness.model.records import Sample
+from harness.targets.credentials import Credentials
 
 _MAX_POINTS = 10_000  # per series and query; Prometheus refuses more than 11,000
 _MAX_SERIES = 2_000  # per metric; more are due to a label too many
+_LAST_S = 2**33  # in the year 2242; nanoseconds until then fit 64 bits
 _SCRAPES_PER_WINDOW = 4  # a rate needs two, and one may be missing or late
 _BAD_QUERY = frozenset({400, 422})
 
@@ -47,22 +49,29 @@ class PrometheusApi:
 
     def existing(self, candidates: list[str]) -> set[str]:
         """Which of these metric names have series now. One request."""
-        found = self._get("/api/v1/query", {"query": f'count by (__name__) ({{__name__=~"{"|".join(candidates)}"}})'})
-        return {str(each["metric"].get("__name__", "")) for each in found["result"]}
+        query = f'count by (__name__) ({{__name__=~"{"|".join(candidates)}"}})'
+        return {labels.get("__name__", "") for labels, _ in self._series("/api/v1/query", {"query": query})}
 
     def series(self, promql: str, start_s: int, end_s: int, step_s: int) -> Iterator[tuple[dict[str, str], int, float]]:
         """(labels, UTC ns, value) from `start_s` to `end_s`, in requests of at most 10,000 points each."""
         while start_s <= end_s:
             last_s = min(end_s, start_s + (_MAX_POINTS - 1) * step_s)
             query = {"query": promql, "start": str(start_s), "end": str(last_s), "step": str(step_s)}
-            for each in self._get("/api/v1/query_range", query)["result"][:_MAX_SERIES]:
-                for at_s, value in each["values"]:
-                    number = float(value)
-                    if number == number:  # noqa: PLR0124  # the quantile of an empty histogram is NaN
-                        yield each["metric"], round(float(at_s) * 1e3) * 10**6, number
+            for labels, points in self._series("/api/v1/query_range", query)[:_MAX_SERIES]:
+                for at, value in points:
+                    if value == value:  # noqa: PLR0124  # the quantile of an empty histogram is NaN
+                        yield labels, at, value
             start_s = last_s + step_s
 
-    def _get(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+    def _series(self, path: str, query: Mapping[str, str]) -> list[tuple[dict[str, str], list[tuple[int, float]]]]:
+        """(labels, points of UTC ns and value) of an instant vector or a matrix."""
+        found = self._get(path, query)
+        try:
+            return [(_labels(each["metric"]), _points(each)) for each in found["result"]]
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise UnreachableError(f"{path} did not answer as a Prometheus does") from error
+
+    def _get(self, path: str, query: Mapping[str, str]) -> Any:
         try:
             answer = self._exchange(HttpRequest("GET", f"{path}?{urlencode(query)}"))
             document = orjson.loads(answer.body)
@@ -73,8 +82,22 @@ class PrometheusApi:
         content = document if isinstance(document, dict) else {}
         if answer.status != 200 or content.get("status") != "success":
             raise UnreachableError(f"{path} answered {answer.status} {content.get('error', '')}", answer.status)
-        data: dict[str, Any] = content["data"]
-        return data
+        return content.get("data")
+
+
+def _labels(metric: Mapping[str, str]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in metric.items()}
+
+
+def _points(series: Mapping[str, Any]) -> list[tuple[int, float]]:
+    points = series["values"] if "values" in series else [series["value"]]
+    return [(_utc_ns(float(at_s)), float(value)) for at_s, value in points]
+
+
+def _utc_ns(at_s: float) -> int:
+    if not 0 <= at_s < _LAST_S:
+        raise ValueError(at_s)
+    return round(at_s * 1e3) * 10**6  # it counts milliseconds
 
 
 class Prometheus:
@@ -150,5 +173,5 @@ def open_collector(observation: Observation) -> Prometheus | None:
         return None
     wanted = names() if settings.profiles is None else settings.profiles
     profiles = [load(name, settings.platform_namespaces) for name in wanted]
-    exchange = observation.connect("prometheus", settings.prometheus, settings.prometheus_token)
+    exchange = observation.connect("prometheus", settings.prometheus, Credentials(token=settings.prometheus_token))
     return Prometheus(observation, PrometheusApi(exchange), profiles)

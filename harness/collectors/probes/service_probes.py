@@ -94,14 +94,14 @@ class ServiceProbes:
 
 def open_collector(observation: Observation) -> ServiceProbes | None:
     """Probes the services that the plan's target knows, if any."""
-    settings, target, name = observation.settings, observation.target, observation.plan.target
+    target, name = observation.target, observation.plan.target
     if not isinstance(target, HasServices):
         return None
 
     def connect(address: str) -> Exchange:
-        # The token belongs to the platform: other hosts do not get it.
+        # The credentials belong to the platform: other hosts do not get them.
         if address:
             return observation.connect(f"{name} service", address)
-        return observation.connect(name, settings.host, settings.token)
+        return observation.platform(name)
 
     return ServiceProbes(observation, target, connect)

@@ -17,6 +17,7 @@ class KnownRuns:
     Attributes:
         open: runs listed and not over, by id.
         over: ids of those that are over.
+        reported: ids of those whose end the cluster showed before it was listed.
     """
 
     def __init__(self, source: str) -> None:
@@ -24,13 +25,18 @@ class KnownRuns:
         self._states: Counter[str] = Counter()
         self.open: dict[str, ListedRun] = {}
         self.over: set[str] = set()
+        self.reported: set[str] = set()
 
     def resume(self, events: Iterable[Event], spans: Iterable[Span]) -> None:
         """Take in what an earlier observer has recorded."""
         for event in events:
-            if event.kind == "Run" and event.reason in TERMINAL_STATES and event.source == self._source:
+            if event.kind != "Run" or event.reason not in TERMINAL_STATES:
+                continue
+            if event.source == self._source:
                 self.over.add(event.object)
                 self._states[event.reason] += 1
+            else:
+                self.reported.add(event.object)
         for span in spans:
             if span.phase == RUN and not span.step and span.run not in self:
                 self.open[span.run] = ListedRun(span.run, span.task, "PENDING", span.started_at, None)

@@ -76,7 +76,9 @@ class RunListing:
 
     def live(self) -> LiveObserver | None:
         """See `Collector`."""
-        return LiveObserver(runs=self._known.counts()) if self.poller.looked else None
+        if not self.poller.looked:
+            return None
+        return LiveObserver(runs=self._known.counts(), ends_at=self.poller.counted_at)
 
     def perform(self, commands: Iterable[Command], stop: threading.Event) -> Event | None:
         """Carry out `commands`; returns the event that the last of them asks for, if it does."""
@@ -132,7 +134,7 @@ def _policy(observation: Observation) -> PollPolicy:
 
 def open_collector(observation: Observation) -> RunListing | None:
     """Lists the runs through the plan's target, if its platform lists any."""
-    target, settings = observation.target, observation.settings
+    target = observation.target
     if not isinstance(target, ListsRuns):
         return None
-    return RunListing(observation, target, observation.connect(observation.plan.target, settings.host, settings.token))
+    return RunListing(observation, target, observation.platform(observation.plan.target))

@@ -54,6 +54,7 @@ class RunPoller:
 
     Attributes:
         looked: the listing was read, or tried, or can't hold a run yet.
+        counted_at: ends until then are known, UTC ns.
     """
 
     def __init__(self, plan: Plan, policy: PollPolicy, known: KnownRuns, *, now_s: float, reads_tasks: bool) -> None:
@@ -66,12 +67,12 @@ class RunPoller:
         self._forecast = Forecast(now_s, len(known.over))
         self._reads_tasks = reads_tasks
         self._tasks = TaskQueue()
-        self._reported: set[str] = set()  # runs whose end the cluster showed before it was listed
         self._hint = PollHint.NOTHING
         self._polled_s = self._awaited_from_s = self._hint_from_s = now_s
         self._backoff_s = 0.0  # since the last poll failed
         self._requests = 0
         self._stopping = False
+        self.counted_at: int | None = None
         self.looked = plan.intended > 0  # such a load has just started, so nothing can be listed yet
 
     def on(self, event: Event) -> list[Command]:
@@ -83,6 +84,7 @@ class RunPoller:
                 self._cluster = activity
             case Started(now):
                 self._stopping, self._backoff_s, self._polled_s = False, 0.0, now.s
+                self.counted_at = self.counted_at or now.at
                 return [self.next_page() if self._arrivals.load is Load.EXTERNAL else Wait(_SLICE_S)]
             case Tick(now):
                 return self._on_tick(now)
@@ -116,7 +118,9 @@ class RunPoller:
 
     def _on_tick(self, now: Instant) -> list[Command]:
         going = self.going
-        ends = self._report_ends(going, now.at) if self._arrivals.load is Load.CLOSED else []
+        ends = self._report_ends(going, now.at) if self._arrivals.load is not Load.EXTERNAL else []
+        if not self.runs.isdisjoint(self._cluster.persisted or ()):
+            self.counted_at = now.at
         state = self._state(going, now.s)
         since_s = now.s - self._polled_s
         if state.hint is PollHint.POSSIBLE_END and state.awaited_s is not None:
@@ -174,6 +178,7 @@ class RunPoller:
                     self._tasks.offer(run)
         if self._sweep.turn(page, overlooks=self._overlooks):
             return commands
+        self.counted_at = now.at
         self._forecast.update(now.s, over=len(self._known.over), going=len(self.going))
         commands.append(Record(Sample(RUNS_IN_FLIGHT, now.at, float(len(self._known.open)))))
         commands += self._report_mismatch(_ENOUGH_RUNS)
@@ -183,11 +188,11 @@ class RunPoller:
         return commands
 
     def _report_ends(self, going: AbstractSet[str], now_at: int) -> list[Command]:
-        """Report the ends that the cluster shows; the listing adds details later."""
+        """Report the ends that the cluster shows: the load need not wait for the listing, which adds details later."""
         persisted = self._cluster.persisted or {}
         commands: list[Command] = []
-        for run in sorted((going & persisted.keys()) - self._reported):
-            self._reported.add(run)
+        for run in sorted((going & persisted.keys()) - self._known.reported):
+            self._known.reported.add(run)
             state, severity = (SUCCEEDED, "Normal") if persisted[run] else (FAILED, "Warning")
             commands.append(Record(EventRecord(now_at, "Run", run, state, "", "kubernetes", run, type=severity)))
         return commands

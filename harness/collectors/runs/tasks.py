@@ -51,10 +51,11 @@ def record_tasks(observation: Observation, target: DescribesTasks, exchange: Exc
         observation.journal.note(NOT_REACHABLE, f"tasks of run {run}", error.message)
         return
     for task in tasks:
-        _record(observation, run, task)
+        record_task(observation, run, task)
 
 
-def _record(observation: Observation, run: str, task: TaskDetail) -> None:
+def record_task(observation: Observation, run: str, task: TaskDetail) -> None:
+    """Record one task of a run: when it was executed, and how it ended if that is remarkable."""
     journal, source = observation.journal, observation.plan.target
     started_at = task.started_at or journal.now()
     journal.write(Span(run, task.id, TASK, started_at, task.ended_at, task=task.name, source=source, resolution_s=1.0))

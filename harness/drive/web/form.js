@@ -1,8 +1,10 @@
-// The form of Locust's page: proves that requests come from this page, and offers the files that a field may name.
+// The form of Locust's page: proves that requests come from this page, draws the fields in groups, offers the files that
+// a field may name, and leads from START to the tab of the runs.
 "use strict";
 (() => {
-  const TOKEN = document.currentScript.dataset.token, PATH = "./pipeline-runs/form", EVERY_MS = 300;
+  const TOKEN = document.currentScript.dataset.token, PATH = "./pipeline-runs/form", EVERY_MS = 300, MOST_LOOKS = 50;
   const HEADER = "X-Pipeswarm-Token";
+  const FORM = JSON.parse(document.currentScript.dataset.form);
   const send = window.fetch.bind(window);
   let choices = null;
 
@@ -11,14 +13,97 @@
     const ours = new URL(request.url).origin === location.origin;
     if (!ours || request.method === "GET" || request.method === "HEAD") return send(request);
     request.headers.set(HEADER, TOKEN);
-    const answer = await send(request);
-    // Locust's form shows only the messages of answers with status 200.
-    const refused = answer.status === 400 || answer.status === 403;
-    return refused && request.url.endsWith("/swarm") ? new Response(await answer.blob(), { status: 200, headers: answer.headers }) : answer;
+    if (!request.url.endsWith("/swarm")) return send(request);
+    const buttons = document.querySelectorAll("form button[type=submit]");
+    buttons.forEach((button) => button.setAttribute("aria-busy", "true"));
+    try {
+      const answer = await send(request);
+      if (answer.ok && (await answer.clone().json()).success) openRuns();
+      // Locust's form shows only the messages of answers with status 200.
+      const refused = answer.status === 400 || answer.status === 403;
+      return refused ? new Response(await answer.blob(), { status: 200, headers: answer.headers }) : answer;
+    } finally {
+      buttons.forEach((button) => button.removeAttribute("aria-busy"));
+    }
   };
+
+  // The tab appears when Locust's page has read the answer.
+  function openRuns(attempts = MOST_LOOKS) {
+    const tab = [...document.querySelectorAll('[role="tab"]')].find((each) => each.textContent.trim().toLowerCase() === "pipeline runs");
+    if (tab) tab.click();
+    else if (attempts) setTimeout(openRuns, 100, attempts - 1);
+  }
 
   // Locust's page names the inputs in camel case.
   const field = (input) => input.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const element = (name, className, text = "") => Object.assign(document.createElement(name), { className, textContent: text });
+  const box = (input) => input.closest(".MuiFormControl-root");
+  const GROUP_OF = Object.fromEntries(Object.entries(FORM.groups).flatMap(([title, names]) => names.map((name) => [name, title])));
+  const OF_SCHEDULES = new Set(Object.values(FORM.schedules).flat());
+
+  // Locust puts the whole help into the label, where it is cut off.
+  function explain(input) {
+    const label = box(input).querySelector("label"), [, name, help] = label.textContent.match(/^([^(]*) \((.*)\)$/s) || [];
+    if (!name) return;
+    const told = element("p", "pipeline-runs-help", help);
+    told.id = `help-${field(input)}`;
+    label.textContent = name;
+    box(input).querySelectorAll("legend span").forEach((span) => { span.textContent = name; });
+    input.setAttribute("aria-describedby", told.id);
+    box(input).append(told);
+  }
+
+  // A list has a line per entry; Locust sends its entries in one text.
+  function drawList(input) {
+    const lines = element("textarea", "pipeline-runs-list"), label = box(input).querySelector("label");
+    lines.id = `list-${field(input)}`;
+    lines.placeholder = "one per line";
+    lines.setAttribute("aria-describedby", `help-${field(input)}`);
+    const fit = () => { lines.rows = Math.max(2, lines.value.split("\n").length); };
+    lines.value = input.value.split(";").map((entry) => entry.trim()).filter(Boolean).join("\n");
+    lines.addEventListener("input", () => { fit(); enter(input, lines.value.split("\n").map((entry) => entry.trim()).filter(Boolean).join("; ")); });
+    fit();
+    label.htmlFor = lines.id;
+    box(input).classList.add("pipeline-runs-lines");
+    label.after(lines);
+  }
+
+  // The heading of a group stands before its first field.
+  function head(input) {
+    const title = GROUP_OF[field(input)], before = box(input).previousElementSibling?.querySelector("input[name], select[name]");
+    if (before && GROUP_OF[field(before)] === title) return;
+    box(input).prepend(element("h3", "pipeline-runs-group", title));
+  }
+
+  function showSchedule(form) {
+    const kind = form.querySelector("select[name=schedule]")?.value;
+    if (!(kind in FORM.schedules)) return;
+    for (const input of form.querySelectorAll("input[name]")) {
+      if (OF_SCHEDULES.has(field(input))) box(input).hidden = !FORM.schedules[kind].includes(field(input));
+    }
+  }
+
+  function nameSimulator(form) {
+    const host = form.querySelector("input[name=host]"), profile = form.querySelector("input[name=simulate]");
+    if (!host || !profile) return;
+    let note = box(host).querySelector(".pipeline-runs-simulated");
+    if (!note) box(host).append(note = element("p", "pipeline-runs-help pipeline-runs-simulated"));
+    const text = `Simulated platform '${profile.value}'. Enter the address of a real one to load that.`;
+    note.hidden = host.value !== "" && !FORM.simulated.includes(host.value);
+    if (note.textContent !== text) note.textContent = text;
+  }
+
+  function draw(form) {
+    for (const input of form.querySelectorAll("input[name], select[name]")) {
+      if (!(field(input) in GROUP_OF) || input.dataset.drawn) continue;
+      input.dataset.drawn = "drawn";
+      explain(input);
+      if (FORM.lists.includes(field(input))) drawList(input);
+      head(input);
+    }
+    showSchedule(form);
+    nameSimulator(form);
+  }
   const inputs = () => [...document.querySelectorAll("form input[name]")].filter((input) => choices && field(input) in choices);
   const row = (input) => input.closest(".MuiFormControl-root")?.querySelector(".pipeline-runs-upload");
 
@@ -81,11 +166,16 @@
     } catch { /* the process is gone: keep the last list */ }
   }
 
-  setInterval(() => inputs().forEach((input) => {
-    if (input.dataset.files) return;
-    input.dataset.files = "offered";
-    addUpload(input);
-    offer(input);
-  }), EVERY_MS);
+  function redraw() {
+    document.querySelectorAll("form").forEach(draw);
+    for (const input of inputs()) {
+      if (input.dataset.files) continue;
+      input.dataset.files = "offered";
+      addUpload(input);
+      offer(input);
+    }
+  }
+  document.addEventListener("input", ({ target }) => target.form && draw(target.form));
+  setInterval(redraw, EVERY_MS);
   refresh();
 })();

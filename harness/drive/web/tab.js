@@ -41,9 +41,10 @@
   function facts(load, observed) {
     const pairs = [];
     const add = (name, value) => value != null && pairs.push([name, value]);
-    if (load.runs_per_min) add("throughput", `${number(load.runs_per_min * 60)} runs/h`);
+    if (load.succeeded_per_hour) add("throughput", `${number(load.succeeded_per_hour)} runs/h`);
     add("lag p99", load.lag_p99_s == null ? null : milliseconds(load.lag_p99_s));
-    add("worst lag in the last second", load.lag_s == null ? null : milliseconds(load.lag_s));
+    const stale = load.ends_age_s >= 10 && load.in_flight;
+    add("ends of runs last read", stale ? `${seconds(load.ends_age_s)} ago` : null);
     add("time left", load.eta_s == null ? null : seconds(load.eta_s));
     add("ready nodes", observed.ready_nodes == null ? null : number(observed.ready_nodes));
     for (const [volume, free] of Object.entries(observed.store_free_bytes || {}).sort()) add(`free space in ${volume}`, bytes(free));

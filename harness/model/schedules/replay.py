@@ -15,6 +15,7 @@ class Replay(OpenSchedule):
     """Due times as they were recorded or generated; `source` names the file or run folder.
 
     `scenarios` are the scenarios' ids by arrival, where the source names them; otherwise they are taken in turn.
+    `tenants` are those by arrival, where the source names them; otherwise those of the scenarios.
     """
 
     OPTIONS = (Option("schedule-file", "", "CSV with a column due_s (seconds), or a run folder", file="arrivals"),)
@@ -23,6 +24,7 @@ class Replay(OpenSchedule):
     due_s: tuple[float, ...]
     source: str = ""
     scenarios: tuple[str, ...] = ()
+    tenants: tuple[str, ...] = ()
     name: str = "replay"
 
     def __post_init__(self) -> None:
@@ -33,19 +35,23 @@ class Replay(OpenSchedule):
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Self:
-        """See `Kind.parse`; the document holds (line, row) pairs with ``due_s`` and perhaps ``scenario_id``."""
+        """See `Kind.parse`; the document holds (line, row) pairs: ``due_s``, perhaps ``scenario_id``, ``tenant``."""
         document: Document | None = values["schedule-file"]
         if document is None:
             raise ConfigError("the file is missing", "give --schedule-file FILE or a run folder")
-        due_s, scenarios = [], []
+        due_s, scenarios, tenants = [], [], []
         for line, row in document.content:
             due_s.append(_seconds(row["due_s"]))
             scenarios.append(row.get("scenario_id", ""))
+            tenants.append(row.get("tenant", ""))
             if not isfinite(due_s[-1]):
                 where = f"{document.source}, line {line}"
                 raise ConfigError(f"{where}: '{row['due_s']}' is not a number of seconds", "correct due_s")
         try:
-            return cls(tuple(due_s), document.source, tuple(scenarios) if any(scenarios) else ())
+            return cls(
+                tuple(due_s), document.source, tuple(scenarios) if any(scenarios) else (),
+                tuple(tenants) if any(tenants) else (),
+            )  # fmt: skip
         except ConfigError as error:
             raise ConfigError(f"{document.source}: {error.message}", error.hint) from error
 

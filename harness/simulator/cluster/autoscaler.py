@@ -1,5 +1,6 @@
 """cluster-autoscaler: scans at intervals, adds nodes for unschedulable pods, removes idle nodes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from random import Random
@@ -13,6 +14,8 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Autoscaler as Settings
 from harness.simulator.profile import Pool
 
+# How long a pool is left alone after a refusal: the initial and the maximal --node-group-backoff-duration.
+_REFUSED_S, _MOST_REFUSED_S = 300.0, 1800.0
 REGISTERED = 0.85  # share of the provisioning time after which the node registers, still NotReady
 
 
@@ -55,6 +58,7 @@ class Autoscaler:
         scheduler: Scheduler,
         cloud: CloudProvider,
         listener: ClusterListener,
+        has_machine: Callable[[Pool], bool],
     ) -> None:
         self._loop = loop
         self.settings = settings
@@ -63,6 +67,8 @@ class Autoscaler:
         self._scheduler = scheduler
         self._cloud = cloud
         self._listener = listener
+        self._has_machine = has_machine  # whether the cloud would start one more
+        self._refused: dict[str, tuple[float, float]] = {}  # by pool: until when it is left alone, and for how long
         self._armed = False
         self._last_added = float("-inf")
         self.upcoming: dict[str, int] = {pool.name: 0 for pool in pools}
@@ -107,7 +113,7 @@ class Autoscaler:
     def _without_upcoming(self, blocked: list[tuple[Shape, list[Pod]]]) -> list[tuple[Shape, list[Pod]]]:
         """The pods that will not fit on the upcoming nodes."""
         for pool in self.pools:
-            unready = sum(node.ready is None for node in self._cloud.pool_nodes(pool))
+            unready = sum(not node.equipped for node in self._cloud.pool_nodes(pool))
             coming = self.upcoming[pool.name] + unready
             if coming:
                 served, _ = _pack(pool, blocked, coming)
@@ -119,6 +125,8 @@ class Autoscaler:
         return len(self._cloud.pool_nodes(pool)) + self.upcoming[pool.name]
 
     def _option(self, pool: Pool, pods: list[tuple[Shape, list[Pod]]]) -> ScaleUp | None:
+        if self._loop.now < self._refused.get(pool.name, (0.0, 0.0))[0]:
+            return None
         served, nodes = _pack(pool, pods, self.most[pool.name] - self._size(pool))
         if not served:
             return None
@@ -149,12 +157,23 @@ class Autoscaler:
             takes = self.settings.provisioning.sample(self._random, {}) * self.slowdown
             if self._random.random() < self.settings.failing:
                 self._loop.after(takes, self._failed, pool)
+            elif not self._has_machine(pool):
+                self._loop.after(takes, self._out_of_machines, pool)
             else:
                 self._loop.after(takes * REGISTERED, self._arrived, pool, takes * (1 - REGISTERED))
 
     def _arrived(self, pool: Pool, ready_in_s: float) -> None:
         self._cloud.add_node(pool, ready_in_s)
         self.upcoming[pool.name] -= 1
+        self._refused.pop(pool.name, None)
+
+    def _out_of_machines(self, pool: Pool) -> None:
+        """The cloud had no machine: other pools come first for a while, longer each time."""
+        until, wait_s = self._refused.get(pool.name, (0.0, 0.0))
+        if self._loop.now >= until:  # several machines requested together are refused together
+            wait_s = min(2 * wait_s, _MOST_REFUSED_S) or _REFUSED_S
+            self._refused[pool.name] = self._loop.now + wait_s, wait_s
+        self._failed(pool)
 
     def _failed(self, pool: Pool) -> None:
         self.upcoming[pool.name] -= 1

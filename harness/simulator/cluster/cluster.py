@@ -6,17 +6,19 @@ from random import Random
 from harness.simulator.cluster.autoscaler import Autoscaler
 from harness.simulator.cluster.kubelet import Kubelet
 from harness.simulator.cluster.listener import Change, ClusterListener
-from harness.simulator.cluster.objects import Node, Pod
+from harness.simulator.cluster.objects import DISRUPTED_BY_EVICTION, DISRUPTED_BY_TAINT, Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
-from harness.simulator.cluster.shapes import Shape
+from harness.simulator.cluster.shapes import Shape, taints_of
+from harness.simulator.cluster.spot import SpotMarket
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Pool, Profile, Taint
 
-_SPOT_NOTICE_S = 30.0
 # How the cluster learns of a machine's death (kube-controller-manager's and cloud-controller-manager's defaults).
 _SILENCE_S = 40.0  # --node-monitor-grace-period: then the node is not ready
 _CLOUD_LOOK_S = 5.0  # --node-monitor-period: then the cloud is asked for its machine
 _COLLECTION_S, _QUARANTINE_S = 20.0, 40.0  # of pods on nodes that don't exist: interval, and patience (measured: 51 s)
+_TOLERATION_S = 300.0  # of every pod for unreachable nodes, by admission
+_UNREADY_S = 1200.0  # the autoscaler's scale-down-unready-time
 _UNREACHABLE = tuple(Taint("node.kubernetes.io/unreachable", "", effect) for effect in ("NoSchedule", "NoExecute"))
 _EVICTION_TAINT = Taint("remediator.kubernetes.azure.com/unschedulable", "", "NoSchedule")
 
@@ -29,7 +31,8 @@ class Cluster:
         self._profile = profile
         self.listener = listener
         self._names = Random(f"{seed}/names")
-        self._evictions = Random(f"{seed}/evictions")
+        self._drivers = Random(f"{seed}/drivers")
+        self.spot = SpotMarket(loop, Random(f"{seed}/evictions"), self)
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self._pools: dict[str, dict[str, Node]] = {pool.name: {} for pool in profile.pools}
@@ -42,11 +45,12 @@ class Cluster:
             random = Random(f"{seed}/autoscaler")
             self.autoscaler = Autoscaler(
                 loop, profile.autoscaler, profile.pools, random,
-                scheduler=self.scheduler, cloud=self, listener=listener,
+                scheduler=self.scheduler, cloud=self, listener=listener, has_machine=self.spot.has_machine,
             )  # fmt: skip
         for pool in profile.pools:
             for _ in range(pool.initial):
                 self.add_node(pool, 0.0)
+        self.spot.begin(profile.pools)
 
     # --- pods ---------------------------------------------------------------------------------------------------
 
@@ -96,6 +100,7 @@ class Cluster:
         node = Node(name, sum(self._made.values()), pool, self._loop)
         self.nodes[name] = self._pools[pool.name][name] = node
         if ready_in_s > 0:
+            self._await_drivers(node, ready_in_s)
             self.listener.node_changed(
                 node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller"
             )
@@ -109,22 +114,49 @@ class Cluster:
         node.ready = node.idle_since = self._loop.now
         self.listener.node_changed(node, "NodeReady", f"Node {node.name} status is now: NodeReady")
         self.scheduler.room_made(node)
-        if node.pool.spot and node.pool.evictions_per_hour > 0:
-            lifetime = self._evictions.expovariate(node.pool.evictions_per_hour / 3600)
-            self._loop.after(lifetime, self.evict_node, node)
+        self.spot.follow(node)
+        if self.autoscaler is not None:
+            self.autoscaler.look()
+
+    def _await_drivers(self, node: Node, ready_in_s: float) -> None:
+        """Have the drivers of a new machine installed once its node is ready."""
+        if node.pool.gpu and (takes_s := node.pool.driver.sample(self._drivers, {})) > 0:
+            node.lack_drivers()
+            self._loop.after(ready_in_s + takes_s, self._install_drivers, node)
+
+    def _install_drivers(self, node: Node) -> None:
+        """The device plugin registers a node's GPUs."""
+        if node.gone is not None or node.lost is not None:
+            return
+        node.install_drivers(self._loop.now)
+        if not node.pods:
+            node.idle_since = self._loop.now
+        self.listener.node_changed(node)
+        self.scheduler.room_made(node)
         if self.autoscaler is not None:
             self.autoscaler.look()
 
     def evict_node(self, node: Node) -> None:
         """The cloud evicts a spot machine: a notice, then the machine is off."""
-        if node.gone is not None or node.lost is not None or node.cordoned:
+        if node.gone is not None or node.lost is not None or _EVICTION_TAINT in node.taints:
             return
-        self.cordon(node, cordoned=True)
+        self.spot.took(node.pool)
+        if not node.cordoned:
+            self.cordon(node, cordoned=True)
         node.taints = (*node.taints, _EVICTION_TAINT)
         node.special = True
         message = f"Node {node.name} is scheduled for preemption by the cloud provider"
         self.listener.node_changed(node, "PreemptScheduled", message)
-        self._loop.after(_SPOT_NOTICE_S, self.lose_node, node)
+        cloud = node.pool.eviction.of_cloud
+        for pod in list(node.pods.values()):
+            if cloud.on_notice == "drain" and not pod.over:
+                pod.disrupted = DISRUPTED_BY_EVICTION
+                self.kubelet.delete(pod)
+            elif cloud.on_notice == "shutdown":
+                self._loop.after(min(self.kubelet.settings.termination_s, cloud.notice_s), self.kubelet.shut_down, pod)
+        self._loop.after(cloud.notice_s, self.lose_node, node)
+        if node.pool.eviction.policy == "deallocate":
+            self._loop.after(cloud.notice_s, self._deallocate, node)
 
     def remove_node(self, node: Node) -> None:
         """Scale down: remove a machine and its node; the pods on it are deleted."""
@@ -142,7 +174,7 @@ class Cluster:
         self._loop.after(_SILENCE_S, self._give_up, node)
 
     def _give_up(self, node: Node) -> None:
-        if node.gone is not None:
+        if node.gone is not None or node.lost is None:
             return
         now = node.unreachable = self._loop.now
         node.taints = (*node.taints, *_UNREACHABLE)
@@ -151,7 +183,43 @@ class Cluster:
         self.listener.node_changed(node, "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
         for pod in node.pods.values():
             self.listener.pod_changed(pod, Change.NODE_NOT_READY)
-        self._loop.at(_next_tick(now, _CLOUD_LOOK_S), self._taken_away, node)
+        if node.deallocated:
+            self._loop.after(_TOLERATION_S, self._evict_by_taint, node, now)
+            if self.autoscaler is not None:
+                self._loop.after(_UNREADY_S, self._remove_unready, node, now)
+        else:
+            self._loop.at(_next_tick(now, _CLOUD_LOOK_S), self._taken_away, node)
+
+    def _deallocate(self, node: Node) -> None:
+        """The machine is off, but not gone: its node stays, and it comes back when the cloud has room for it."""
+        if node.gone is None and node.lost is not None:
+            node.deallocated = True
+            back_in_s = self.spot.sold_out_s(node.pool)
+            if back_in_s is not None:
+                self._loop.after(back_in_s, self._restart, node)
+
+    def _evict_by_taint(self, node: Node, since: float) -> None:
+        """Delete the pods of an unreachable node, where nobody confirms it: they stay until it returns or goes."""
+        if node.gone is None and node.unreachable == since:
+            for pod in list(node.pods.values()):
+                pod.disrupted = DISRUPTED_BY_TAINT
+                self.kubelet.delete(pod)
+
+    def _remove_unready(self, node: Node, since: float) -> None:
+        if node.unreachable == since:
+            self.remove_node(node)
+
+    def _restart(self, node: Node) -> None:
+        """A deallocated machine runs again, without its pods."""
+        if node.gone is not None:
+            return
+        self._delete_pods(node)
+        node.lost = node.unreachable = None
+        node.taints, node.special, node.deallocated = taints_of(node.pool), False, False
+        if node.gpu < node.pool.gpu:  # the machine went off before
+            self._await_drivers(node, 0.0)
+        self.cordon(node, cordoned=False)
+        self._ready(node)
 
     def _taken_away(self, node: Node) -> None:
         """The cloud has no such machine any more."""

@@ -4,7 +4,7 @@ from random import Random
 from typing import Protocol
 
 from harness.simulator.cluster.listener import Change, ClusterListener
-from harness.simulator.cluster.objects import Node, Pod
+from harness.simulator.cluster.objects import DISRUPTED_BY_SHUTDOWN, Node, Pod
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Kubelet as Settings
 
@@ -12,7 +12,11 @@ from harness.simulator.profile import Kubelet as Settings
 _SCHEDULED, _PULLING, _PULLED = Change.SCHEDULED, Change.PULLING, Change.PULLED
 _STARTED, _MAIN_ENDED, _OVER = Change.STARTED, Change.MAIN_ENDED, Change.OVER
 SIGKILLED = 137
-EVICTED = "Evicted"  # reason of a pod that its kubelet evicted
+SIGTERMED = 143
+EVICTED, DEADLINE = "Evicted", "DeadlineExceeded"
+SHUT_DOWN = "Terminated"  # its kubelet ended it before the machine shut down
+BY_KUBELET = frozenset({EVICTED, DEADLINE, SHUT_DOWN})  # of a pod that its kubelet ended, not of its main container
+_TOO_LONG = "Pod was active on the node longer than the specified deadline"
 _STEP = "executor"  # role of the pods that run the pipeline's own images
 GRACE_S = 30.0  # default terminationGracePeriodSeconds
 
@@ -57,6 +61,8 @@ class Kubelet:
         if node.lost is not None:
             return
         now = self._loop.now
+        if pod.deadline_s:
+            self._loop.after(pod.deadline_s, self._expire, pod)
         if self.missing and pod.role == _STEP and self._random.random() < self.missing:
             image = pod.images[0]
             resolved = f'failed to resolve reference "{image}": {image}: not found'
@@ -81,6 +87,19 @@ class Kubelet:
     def evict(self, pod: Pod, message: str) -> None:
         """End a pod because its node is short of something."""
         self.finish(pod, SIGKILLED, EVICTED, message)
+
+    def _expire(self, pod: Pod) -> None:
+        if not _stopped(pod):
+            self.stop_work(pod)
+            self.finish(pod, SIGKILLED, DEADLINE, _TOO_LONG)
+
+    def shut_down(self, pod: Pod) -> None:
+        """End a pod because its machine is about to be off (graceful node shutdown): it stays, as Failed."""
+        if pod.over or pod.deleting is not None:
+            return
+        self.stop_work(pod)
+        pod.disrupted = DISRUPTED_BY_SHUTDOWN
+        self.finish(pod, SIGKILLED, SHUT_DOWN, DISRUPTED_BY_SHUTDOWN[1])
 
     def _image_ready(self, node: Node, image: str) -> float:
         """When the image is on the node; the first call starts the pull."""
@@ -181,6 +200,8 @@ class Kubelet:
     def stop_work(pod: Pod) -> None:
         """Take the pod's work from the queue that it is in."""
         if pod.station is not None and pod.job is not None:
+            if pod.node is not None and pod.station is pod.node.processor:
+                pod.worked_s = pod.station.progress_of(pod.job)
             pod.station.remove(pod.job)
         pod.station = pod.job = None
 

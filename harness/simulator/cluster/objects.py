@@ -13,6 +13,9 @@ DISRUPTED_BY_SCHEDULER = (
     "PreemptionByScheduler",
     "default-scheduler: preempting to accommodate a higher priority pod",
 )
+DISRUPTED_BY_EVICTION = "EvictionByEvictionAPI", "Eviction API: evicting"
+DISRUPTED_BY_TAINT = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
+DISRUPTED_BY_SHUTDOWN = "TerminationByKubelet", "Pod was terminated in response to imminent node shutdown."
 DISRUPTED_BY_GC = "DeletionByPodGC", "PodGC: node no longer exists"
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
@@ -32,11 +35,11 @@ class Pod:
     """
 
     __slots__ = (
-        "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "init_s", "job",
-        "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node",
-        "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor", "pull_error", "pulled", "reason",
-        "retry_at", "role", "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable",
-        "usage_cpu", "usage_memory", "wait_error",
+        "attempts", "created", "deadline_s", "deleting", "disrupted", "exit_code", "finished", "grace_s", "images",
+        "index", "init_s", "job", "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "message",
+        "name", "namespace", "node", "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor",
+        "pull_error", "pulled", "reason", "retry_at", "role", "scale_up", "scheduled", "shape", "started", "station",
+        "task", "unschedulable", "usage_cpu", "usage_memory", "wait_error", "worked_s",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +74,7 @@ class Pod:
         self.scheduled: float | None = None
         self.pulled: float | None = None
         self.init_s = 0.0  # of its init containers, besides the kubelet's start
+        self.deadline_s = 0  # longest time on its node; 0 is none
         self.started: float | None = None
         self.main_ended: float | None = None
         self.finished: float | None = None
@@ -79,11 +83,12 @@ class Pod:
         self.deleting: float | None = None
         self.grace_s = 0.0  # from its deletion to SIGKILL
         self.leaves: float | None = None  # when its deletion is complete
+        self.disrupted: tuple[str, ...] = ()  # reason and message of its disruption, where its end does not tell them
         self.preemptor: Pod | None = None  # the pod that preempted it
         self.nominated = ""  # the node where pods are being preempted for it
         self.node: Node | None = None
         self.exit_code = 0
-        self.reason = ""  # of the main container's termination; Evicted is the pod's own
+        self.reason = ""  # of the main container's termination; those in `BY_KUBELET` are the pod's own
         self.message = ""
         self.launch: object = None  # what the program around a step's command did
         self.wait_error = ""  # the termination message of the container beside it; "" when that ended well
@@ -93,6 +98,7 @@ class Pod:
         self.usage_memory = 0.0
         self.station: ProcessorSharing | None = None  # the queue that its current work is in
         self.job: Job | None = None
+        self.worked_s = 0.0  # of its computation, when that was stopped; as long as it takes on an idle machine
         self.scale_up = ""  # the scale-up that it triggered
         self.pull_error = ""  # why an image can't be pulled
         self.labels = _NO_LABELS  # its own, besides those from the owner
@@ -110,9 +116,9 @@ class Node:
     """
 
     __slots__ = (
-        "complete", "cordoned", "cpu", "cpu_free", "created", "free", "gone", "gpu", "gpu_free", "idle_since",
-        "images", "index", "labels", "lost", "memory", "memory_free", "name", "pods", "pods_free", "pool",
-        "processor", "pull_free", "ready", "special", "taints", "unreachable", "version",
+        "complete", "cordoned", "cpu", "cpu_free", "created", "deallocated", "free", "gone", "gpu", "gpu_free",
+        "gpus_since", "idle_since", "images", "index", "labels", "lost", "memory", "memory_free", "name", "pods",
+        "pods_free", "pool", "processor", "pull_free", "ready", "special", "taints", "unreachable", "version",
     )  # fmt: skip
 
     def __init__(self, name: str, index: int, pool: Pool, loop: EventLoop) -> None:
@@ -125,8 +131,10 @@ class Node:
         self.taints: tuple[Taint, ...] = taints_of(pool)
         self.created = loop.now
         self.ready: float | None = None
+        self.gpus_since: float | None = None  # when its GPUs could be allocated, where that was later
         self.lost: float | None = None  # when its machine died, of which the cluster learns later
         self.unreachable: float | None = None  # since when it counts as lost
+        self.deallocated = False  # its machine is off but not gone
         self.gone: float | None = None  # when its object was deleted
         self.cordoned = False
         self.special = False  # its labels or taints differ from its pool's
@@ -158,6 +166,20 @@ class Node:
         if shape.gpu:
             room = min(room, self.gpu_free // shape.gpu)
         return room
+
+    @property
+    def equipped(self) -> bool:
+        """Whether it is ready with all that its pool promises."""
+        return self.ready is not None and self.gpu == self.pool.gpu
+
+    def lack_drivers(self) -> None:
+        """Its GPUs can't be allocated yet."""
+        self.gpu = self.gpu_free = 0
+
+    def install_drivers(self, now: float) -> None:
+        """From now on its GPUs can be allocated."""
+        self.gpu = self.gpu_free = self.pool.gpu
+        self.gpus_since = now
 
     def take(self, pod: Pod) -> None:
         """Reserve the pod's requests."""

@@ -1,18 +1,20 @@
 """A namespace's ResourceQuota: the limit on the total requests of unfinished pods."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from harness.simulator.cluster.objects import Pod
 from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.profile import Quota as Limits
 
 NAME = "workflows"
+OF_TENANT = "kf-resource-quota"  # as Kubeflow's profile controller calls it
 
 
 class Quota:
     """Counts requests against limits; a limit of 0 means no limit, and without limits nothing is counted."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, name: str = NAME) -> None:
+        self.name = name
         self._inside: set[Pod] = set()
         self.changed: Callable[[], None] | None = None  # called after every change
         self.limit_to(limits)
@@ -45,7 +47,7 @@ class Quota:
             f"{word}: " + ",".join(f"{name}={written(amounts[column])}" for name, *amounts, written in over)
             for column, word in enumerate(("requested", "used", "limited"))
         ]
-        return f'pods "{pod.name}" is forbidden: exceeded quota: {NAME}, {", ".join(parts)}'
+        return f'pods "{pod.name}" is forbidden: exceeded quota: {self.name}, {", ".join(parts)}'
 
     def take(self, pod: Pod) -> None:
         """Count a new pod."""
@@ -91,3 +93,20 @@ class Quota:
             "requests.nvidia.com/gpu": (limits.gpu, str(limits.gpu)),
         }
         return {name: text for name, (limit, text) in written.items() if limit}
+
+
+class Quotas:
+    """The quota of each tenant's namespace, and the one that all other namespaces of runs share.
+
+    Attributes:
+        shared: the installation's.
+        of_tenants: by namespace.
+    """
+
+    def __init__(self, shared: Limits, of_tenants: Mapping[str, Limits]) -> None:
+        self.shared = Quota(shared)
+        self.of_tenants = {namespace: Quota(limits, OF_TENANT) for namespace, limits in of_tenants.items()}
+
+    def of(self, namespace: str) -> Quota:
+        """The quota on pods of a namespace."""
+        return self.of_tenants.get(namespace, self.shared)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 from harness.simulator.cluster.objects import Node
-from harness.simulator.cluster.shapes import HOSTNAME, Shape, admits, untolerated
+from harness.simulator.cluster.shapes import Shape, admits, untolerated
 
 _MOST_SHAPES = 64
 _MOST_CHANGES = 100_000  # log entries kept for shapes that are no longer requested
@@ -23,7 +23,7 @@ class _Ranking:
         self.shape = shape
         self.heap: list[_Entry] = []
         self.seen = _NEVER  # length of the change log when last updated
-        self._by_host = any(each.key == HOSTNAME for each in shape.requirements)
+        self._by_host = shape.by_host
         self.costs: dict[str, float | None] = {}  # by pool, for nodes with their pool's labels and taints
 
     def cost(self, node: Node) -> float | None:

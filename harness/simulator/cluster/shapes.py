@@ -1,16 +1,16 @@
 """What a pod requests, what the machines of a pool offer, and whether they match."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from harness.model.units import parse_quantity
 from harness.simulator.profile import Pool, Taint
 
 HOSTNAME = "kubernetes.io/hostname"
-SPOT = "kubernetes.azure.com/scalesetpriority"
 
 
 class Requirement(NamedTuple):
-    """One expression of a node selector or of a required node affinity."""
+    """One expression of a required node affinity."""
 
     key: str
     operator: str  # In, NotIn, Exists, DoesNotExist, Gt, Lt
@@ -58,15 +58,32 @@ class Shape(NamedTuple):
     cpu: int = 0  # requested, in thousandths of a core
     memory: int = 0  # bytes
     gpu: int = 0
-    requirements: tuple[Requirement, ...] = ()
+    selector: tuple[tuple[str, str], ...] = ()  # labels that the node has
     tolerations: tuple[Toleration, ...] = ()
     priority: int = 0  # the value of its PriorityClass; it preempts pods of lower priority
+    affinity: tuple[tuple[Requirement, ...], ...] = ()  # alternatives; the node meets all of one
+
+    @property
+    def by_host(self) -> bool:
+        """Whether such a pod wants some nodes by name."""
+        keys = {key for key, _ in self.selector} | {each.key for term in self.affinity for each in term}
+        return HOSTNAME in keys
 
 
 def allocatable(pool: Pool) -> tuple[int, int, int]:
-    """The allocatable resources of one machine: thousandths of a core, bytes, GPUs."""
+    """The allocatable resources of one machine, once its drivers are installed: thousandths of a core, bytes, GPUs."""
     cpu = round((pool.cpu - pool.reserved_cpu) * 1000)
     return max(0, cpu), max(0, int(pool.memory - pool.reserved_memory)), pool.gpu
+
+
+def amounts_of(given: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Requests or limits of a container: thousandths of a core, bytes, GPUs.
+
+    Raises:
+        ConfigError: a quantity can't be read.
+    """
+    cpu, memory, gpu = (parse_quantity(str(given.get(key, 0))) for key in ("cpu", "memory", "nvidia.com/gpu"))
+    return round(cpu * 1000), int(memory), int(gpu)
 
 
 def labels_of(pool: Pool) -> dict[str, str]:
@@ -80,22 +97,27 @@ def labels_of(pool: Pool) -> dict[str, str]:
         **pool.labels,
     }
     if pool.spot:
-        labels[SPOT] = "spot"
+        key, value = pool.eviction.of_cloud.label
+        labels[key] = value
     if pool.gpu:
         labels.setdefault("accelerator", "nvidia")
     return labels
 
 
 def taints_of(pool: Pool) -> tuple[Taint, ...]:
-    """A pool's taints; spot pools carry the one that AKS gives them."""
-    if pool.spot and not any(taint.key == SPOT for taint in pool.taints):
-        return (*pool.taints, Taint(SPOT, "spot", "NoSchedule"))
+    """A pool's taints; spot pools carry the one that their cloud gives them, if it does."""
+    cloud = pool.eviction.of_cloud
+    key, value = cloud.label
+    if pool.spot and cloud.tainted and not any(taint.key == key for taint in pool.taints):
+        return (*pool.taints, Taint(key, value, "NoSchedule"))
     return pool.taints
 
 
 def admits(labels: Mapping[str, str], taints: tuple[Taint, ...], shape: Shape) -> bool:
     """Whether a node with these labels and taints accepts such pods, regardless of free resources."""
-    return not untolerated(taints, shape) and all(each.met_by(labels) for each in shape.requirements)
+    if untolerated(taints, shape) or any(labels.get(key) != value for key, value in shape.selector):
+        return False
+    return not shape.affinity or any(all(each.met_by(labels) for each in term) for term in shape.affinity)
 
 
 def untolerated(taints: tuple[Taint, ...], shape: Shape) -> Taint | None:

@@ -6,6 +6,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
+from harness.model.exposition import Histogram
 from harness.simulator.engine.events import Action, EventLoop
 
 
@@ -15,25 +16,29 @@ class TokenBucket:
     Args:
         rate: tokens per second.
         burst: tokens that an idle bucket holds.
+        waits: counts the seconds that each request waits.
     """
 
-    __slots__ = ("_last", "_tokens", "burst", "rate", "waited_s")
+    __slots__ = ("_last", "_tokens", "_waits", "burst", "rate", "waited_s")
 
-    def __init__(self, rate: float, burst: float) -> None:
+    def __init__(self, rate: float, burst: float, waits: Histogram | None = None) -> None:
         self.rate = rate
         self.burst = burst
         self.waited_s = 0.0  # total wait of all requests
         self._tokens = burst
         self._last = 0.0
+        self._waits = waits
 
     def take(self, now: float, count: int = 1) -> float:
         """Reserve `count` tokens at `now`; returns the instant from which they can be used."""
         tokens = self._tokens + (now - self._last) * self.rate
         self._last = now
         self._tokens = tokens = min(self.burst, tokens) - count
-        if tokens >= 0:
+        wait = -tokens / self.rate if tokens < 0 else 0.0
+        if self._waits is not None:
+            self._waits.observe(wait, count)
+        if not wait:
             return now
-        wait = -tokens / self.rate
         self.waited_s += wait
         return now + wait
 
@@ -140,8 +145,12 @@ class ProcessorSharing:
 
     def work_of(self, job: Job) -> float:
         """The share of `work` that a running job has used so far."""
+        return self.progress_of(job) * job.demand
+
+    def progress_of(self, job: Job) -> float:
+        """How far a running job is: the seconds that this would have taken alone."""
         self._advance()
-        return (self._virtual - job.begun) * job.demand
+        return self._virtual - job.begun
 
     def add(self, alone_s: float, demand: float, done: Action, *args: Any) -> Job:  # the arguments of `done`
         """Start a job; ``done(*args)`` is called when it finishes."""

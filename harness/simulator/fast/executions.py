@@ -96,7 +96,7 @@ def _records(seq: int, sent: _Sent, calendar: Calendar, *, named: bool) -> Itera
     yield Submission(
         seq, scenario.id, scenario.run_name, due_at, due_at, over_at,
         Outcome.ACCEPTED if answered else Outcome.REJECTED, sent.run if answered else None, 0,
-        200 if answered else None, None if answered else "no answer before the end",
+        200 if answered else None, None if answered else "no answer before the end", scenario.tenant,
     )  # fmt: skip
     if job is None or over_at is None:
         return

@@ -6,9 +6,14 @@ from typing import Any
 
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
+    CPU_LIMIT_CORES,
     FAILED,
     LAUNCHER_ERROR,
     OF_TASK,
+    POD_CFS_PERIODS,
+    POD_CFS_THROTTLED,
+    POD_CPU_CORES,
+    POD_MEMORY_BYTES,
     PULLING,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
@@ -21,14 +26,14 @@ from harness.model.phases import (
     UNSCHEDULABLE,
     UPLOAD_SECONDS,
 )  # fmt: skip
-from harness.model.sampling import of_failures, of_uploads
+from harness.model.sampling import of_failures, of_uploads, of_uses
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.records import SOURCE, Record
 from harness.simulator.kfp.graph import EXECUTOR
-from harness.simulator.kfp.launcher import Launch
+from harness.simulator.kfp.launcher import CFS_PERIODS_PER_S, Launch
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
@@ -68,6 +73,7 @@ class Recorder:
         self._read = 0
         self._usual: dict[str, Shape] = {}  # the requests of each task's first pod
         self._failures, self._uploads = of_failures(), of_uploads()  # whose logs are read
+        self._uses = of_uses()
 
     def follow(self, platform: Platform) -> None:
         """Record this platform, whose clock stamps the records."""
@@ -137,7 +143,7 @@ class Recorder:
         """All nodes, and the runs and pods that have not ended."""
         calendar = self._calendar
         for node in self._nodes.values():
-            yield _node(node, calendar)
+            yield _node(node, self.platform.cluster.spot.price(node), calendar)
         for run in self.platform.server.runs.values():
             if run.state not in OVER:
                 yield from _run(run, calendar)
@@ -160,8 +166,11 @@ class Recorder:
                 (REQUESTED_CPU_CORES, shape.cpu / 1000),
                 (REQUESTED_MEMORY_BYTES, float(shape.memory)),
                 (REQUESTED_GPUS, float(shape.gpu)),
+                (CPU_LIMIT_CORES, pod.limit_cpu / 1000),
             )
             found.extend(Sample(metric, calendar.ns(pod.created), value, labels) for metric, value in requested)
+        if pod.role == EXECUTOR and pod.main_ended is not None and self._uses.chooses(task):
+            found.extend(_used(pod, calendar.ns(pod.main_ended)))
         return found
 
     def _logged(self, pod: Pod, task: str) -> Launch | None:
@@ -170,6 +179,16 @@ class Recorder:
             return None
         sampling = self._failures if pod.phase == "Failed" else self._uploads
         return pod.launch if sampling.chooses(task) else None
+
+
+def _used(pod: Pod, at: int) -> Iterator[Record]:
+    """One measurement of what a pod's command used, as metrics-server and cAdvisor measure it."""
+    labels = {"pod": pod.name}
+    yield Sample(POD_CPU_CORES, at, pod.usage_cpu, labels)
+    yield Sample(POD_MEMORY_BYTES, at, pod.usage_memory, labels)
+    if pod.limit_cpu and isinstance(pod.launch, Launch):
+        yield Sample(POD_CFS_PERIODS, at, CFS_PERIODS_PER_S, labels)
+        yield Sample(POD_CFS_THROTTLED, at, CFS_PERIODS_PER_S * pod.launch.throttled, labels)
 
 
 def _launched(pod: Pod, launch: Launch, task: str, calendar: Calendar) -> Iterator[Record]:
@@ -203,10 +222,11 @@ def _reasons(run: Run, calendar: Calendar) -> Iterator[Event]:
                 yield _of_task(pod, state.upper(), message, calendar.ns(pod.finished))
 
 
-def _node(node: cluster.Node, calendar: Calendar) -> Node:
+def _node(node: cluster.Node, price: float | None, calendar: Calendar) -> Node:
     return Node(
         node.name, node.pool.name, calendar.ns(node.created), calendar.when(node.ready), calendar.when(node.gone),
-        node.cpu / 1000, float(node.memory), float(node.gpu), node.pool.pods, node.pool.spot, node.pool.price, SOURCE,
+        node.cpu / 1000, float(node.memory), float(node.gpu), node.pool.pods, node.pool.spot, price, SOURCE,
+        machine=node.pool.instance_type,
     )  # fmt: skip
 
 
@@ -264,6 +284,8 @@ def _end(pod: Pod) -> tuple[str, str]:
     """Reason and message of a pod that failed or was lost, as its status shows them."""
     if pod.deleting is not None and pod.preemptor is not None:
         return DISRUPTED_BY_SCHEDULER
+    if pod.disrupted:
+        return pod.disrupted[0], pod.disrupted[1]
     if pod.deleting is not None and pod.node is not None and pod.node.gone is not None:
         return DISRUPTED_BY_GC
     return pod.reason, pod.message or f"container main ended with exit code {pod.exit_code}"

@@ -44,8 +44,7 @@ def simulate_runs(
     """
     platform = recorder.platform
     loop, meter = platform.loop, Meter(platform)
-    pipeline = platform.server.catalogue.create_pipeline(package)
-    ledger = _Ledger(platform, pipeline.id, arrivals, calendar)
+    ledger = _Ledger(platform, package, arrivals, calendar)
     platform.run_watchers += (recorder.run_over, ledger.run_over)
     for seq, arrival in enumerate(arrivals):
         loop.at(arrival.due_s, ledger.submit, seq)
@@ -83,9 +82,14 @@ class _Ledger:
         unsettled: arrivals that were not rejected and whose run has not ended.
     """
 
-    def __init__(self, platform: Platform, pipeline_id: str, arrivals: Sequence[Arrival], calendar: Calendar) -> None:
+    def __init__(self, platform: Platform, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar) -> None:
+        catalogue = platform.server.catalogue
         self._platform = platform
-        self._pipeline_id = pipeline_id
+        self._pipeline_id = catalogue.create_pipeline(package).id
+        self._experiments = {  # by tenant
+            each.namespace: catalogue.create_experiment("pipeswarm", namespace=each.namespace).id
+            for each in platform.profile.tenants
+        }
         self._arrivals = arrivals
         self._calendar = calendar
         self._answered: dict[int, Submission] = {}
@@ -97,7 +101,8 @@ class _Ledger:
         server, scenario = self._platform.server, self._arrivals[seq].scenario
         try:
             version = server.catalogue.version(self._pipeline_id, "")
-            run = server.prepare_run(scenario.run_name, "", version, scenario.values, by_reference=True)
+            experiment = self._experiments.get(scenario.tenant, "")
+            run = server.prepare_run(scenario.run_name, experiment, version, scenario.values, by_reference=True)
         except RpcError as error:
             self._learn(seq, error)
         else:
@@ -124,11 +129,18 @@ class _Ledger:
         arrival, calendar = self._arrivals[seq], self._calendar
         due_at = calendar.ns(arrival.due_s)
         answered_at = calendar.ns(self._platform.loop.now) if answer is not None else None
-        what: tuple[Outcome, str | None, int, int | None, str | None]
+        run: str | None = None
+        status: int | None = None
+        error: str | None = None
         if isinstance(answer, Run):
-            what = Outcome.ACCEPTED, answer.id, 0, _ACCEPTED, None
+            run, status = answer.id, _ACCEPTED
         elif answer is not None:
-            what = Outcome.REJECTED, None, 0, answer.code.http, answer.message
+            status, error = answer.code.http, answer.message
         else:
-            what = Outcome.REJECTED, None, 0, None, "no answer before the end"
-        return Submission(seq, arrival.scenario.id, arrival.scenario.run_name, due_at, due_at, answered_at, *what)
+            error = "no answer before the end"
+        outcome = Outcome.REJECTED if run is None else Outcome.ACCEPTED
+        scenario = arrival.scenario
+        return Submission(
+            seq, scenario.id, scenario.run_name, due_at, due_at, answered_at, outcome, run, 0, status, error,
+            scenario.tenant,
+        )  # fmt: skip

@@ -9,6 +9,7 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.errors import aborted, exists, invalid, not_found
 from harness.simulator.kfp.graph import Graph, flatten
 from harness.simulator.kfp.packages import parse_package, reading
+from harness.simulator.kfp.placement import has_parameters
 from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline, Spec, Version
 
 _DEFAULT = "All runs created without specifying an experiment will be grouped here."
@@ -21,30 +22,33 @@ class Catalogue:
         loop: the clock.
         new_id: makes UUIDs.
         loop_iterations: iterations of a loop over the output of a step.
+        multi_user: whether each user has a namespace; then there is no default experiment.
     """
 
-    def __init__(self, loop: EventLoop, new_id: Callable[[], str], loop_iterations: int) -> None:
+    def __init__(
+        self, loop: EventLoop, new_id: Callable[[], str], loop_iterations: int, *, multi_user: bool = False
+    ) -> None:
         self._loop = loop
         self._new_id = new_id
         self._loop_iterations = loop_iterations
         self.experiments: dict[str, Experiment] = {}
         self.pipelines: dict[str, Pipeline] = {}
         self.versions: dict[str, Version] = {}
-        self._names: dict[str, str] = {}  # experiment's name → its id
-        self._pipeline_names: dict[str, str] = {}
+        self._names: dict[tuple[str, str], str] = {}  # experiment's namespace and name → its id
+        self._pipeline_names: dict[tuple[str, str], str] = {}
         self._inline: dict[bytes, Version] = {}
-        self.default = self.create_experiment("Default", _DEFAULT)
+        self.default = None if multi_user else self.create_experiment("Default", _DEFAULT)
 
     # --- experiments --------------------------------------------------------------------------------------------
 
-    def create_experiment(self, name: str, description: str = "") -> Experiment:
-        """Create an experiment; names are unique."""
-        if name in self._names:
+    def create_experiment(self, name: str, description: str = "", namespace: str = "") -> Experiment:
+        """Create an experiment; names are unique in a namespace."""
+        if (namespace, name) in self._names:
             message = f"Failed to create a new experiment. The name {name} already exists. Please specify a new name"
             raise exists(message)
-        experiment = Experiment(self._new_id(), name, self._loop.now, description)
+        experiment = Experiment(self._new_id(), name, self._loop.now, description, namespace)
         self.experiments[experiment.id] = experiment
-        self._names[name] = experiment.id
+        self._names[namespace, name] = experiment.id
         return experiment
 
     def experiment(self, experiment_id: str) -> Experiment:
@@ -65,24 +69,24 @@ class Catalogue:
 
     def delete_experiment(self, experiment_id: str) -> None:
         """Delete an experiment; its runs stay."""
-        if experiment_id == self.default.id:
+        if self.default is not None and experiment_id == self.default.id:
             message = f"Failed to delete experiment {experiment_id}. The default experiment cannot be deleted"
             why = f"Invalid input error: Experiment id cannot be equal to the default id {experiment_id}"
             raise aborted(message, why)
         gone = self.experiment(experiment_id)
-        del self.experiments[gone.id], self._names[gone.name]
+        del self.experiments[gone.id], self._names[gone.namespace, gone.name]
 
     # --- pipelines ----------------------------------------------------------------------------------------------
 
-    def create_pipeline(self, package: bytes, name: str = "", description: str = "") -> Pipeline:
+    def create_pipeline(self, package: bytes, name: str = "", description: str = "", namespace: str = "") -> Pipeline:
         """Create a pipeline with its first version; without a name it has that in the package."""
         spec, platform = parse_package(package)
         name = name or str(spec["pipelineInfo"]["name"])
-        if name in self._pipeline_names:
+        if (namespace, name) in self._pipeline_names:
             raise exists(f"Failed to create a new pipeline. The name {name} already exists. Please specify a new name")
-        pipeline = Pipeline(self._new_id(), name, self._loop.now, description)
+        pipeline = Pipeline(self._new_id(), name, self._loop.now, description, namespace)
         self.pipelines[pipeline.id] = pipeline
-        self._pipeline_names[name] = pipeline.id
+        self._pipeline_names[namespace, name] = pipeline.id
         self._add_version(Version(self._new_id(), pipeline.id, name, self._loop.now, spec, platform, description))
         return pipeline
 
@@ -93,9 +97,9 @@ class Catalogue:
         except KeyError:
             raise not_found("Pipeline", pipeline_id).within(f"Failed to get a pipeline with id {pipeline_id}") from None
 
-    def pipeline_named(self, name: str) -> Pipeline:
-        """The pipeline of that name."""
-        found = self._pipeline_names.get(name)
+    def pipeline_named(self, name: str, namespace: str = "") -> Pipeline:
+        """The pipeline of that name in a namespace."""
+        found = self._pipeline_names.get((namespace, name))
         if found is None:
             raise not_found("Pipeline", name)
         return self.pipelines[found]
@@ -110,7 +114,7 @@ class Catalogue:
             )
         for version in versions:
             del self.versions[version.id]
-        del self.pipelines[gone.id], self._pipeline_names[gone.name]
+        del self.pipelines[gone.id], self._pipeline_names[gone.namespace, gone.name]
 
     # --- versions -----------------------------------------------------------------------------------------------
 
@@ -134,7 +138,8 @@ class Catalogue:
                 each.get("dag", {}) for each in (version.spec["root"], *version.spec.get("components", {}).values())
             ]
             loops = any("parameterIterator" in task for dag in dags for task in dag.get("tasks", {}).values())
-        if not loops:
+            pools = any(map(has_parameters, version.platform.values()))
+        if not (loops or pools):
             version.graph = self.flatten(version, {})
 
     def flatten(self, version: Version, parameters: Mapping[str, object]) -> Graph:

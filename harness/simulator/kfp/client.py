@@ -3,10 +3,13 @@
 from collections import Counter, deque
 from collections.abc import Callable
 
+from harness.model.exposition import Histogram
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.profile import Controller as Settings
 
+# Buckets of the histogram of waits for tokens, in seconds, as Argo's documentation of 4.1 has them.
+_WAITS_S = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 180.0)
 _BATCH_S = 0.05  # requests in the background are simulated in steps of this length
 
 
@@ -16,12 +19,12 @@ class Background:
     So they get a small share of a bucket that many others wait for, and all of an idle one.
     """
 
-    __slots__ = ("_awaited", "_bucket", "_idle", "_loop", "_sent_by", "sent", "waiting")
+    __slots__ = ("_awaited", "_bucket", "_idle", "_loop", "_sent_by", "senders", "sent", "waiting")
 
     def __init__(self, loop: EventLoop, bucket: TokenBucket, senders: int) -> None:
         self._loop = loop
         self._bucket = bucket
-        self._idle = senders
+        self.senders = self._idle = senders
         self.waiting = 0
         self.sent = 0
         self._sent_by = 0.0  # when the last one is sent
@@ -30,7 +33,16 @@ class Background:
     def add(self, count: int) -> None:
         """Queue requests."""
         self.waiting += count
-        while self._idle and self.waiting:
+        self._start()
+
+    def employ(self, senders: int) -> None:
+        """Change the number of senders; those that are too many stop when their request is sent."""
+        self._idle += senders - self.senders
+        self.senders = senders
+        self._start()
+
+    def _start(self) -> None:
+        while self._idle > 0 and self.waiting:
             self._idle -= 1
             self._send()
 
@@ -42,6 +54,11 @@ class Background:
             self._loop.at(self._sent_by, done)
         else:
             done()
+
+    @property
+    def busy(self) -> int:
+        """Number of senders that wait for a token."""
+        return self.senders - self._idle
 
     @property
     def lag_s(self) -> float:
@@ -57,9 +74,15 @@ class Background:
             at = bucket.take(now, count)
             self._count(at)
             if at > now:
-                self._loop.at(at, self._send)
+                self._loop.at(at, self._sent)
                 return
         self._idle += 1
+
+    def _sent(self) -> None:
+        if self._idle < 0:  # one too many
+            self._idle += 1
+        else:
+            self._send()
 
     def _count(self, at: float) -> None:
         """All requests so far are sent by this time."""
@@ -77,11 +100,13 @@ class Client:
         events: the recorder of events, which sends one at a time.
         cleanup: the pod clean-up workers, which label ended pods.
         counts: requests that workers have sent, by resource and verb.
+        waits: seconds that requests waited for their tokens.
     """
 
     def __init__(self, loop: EventLoop, settings: Settings) -> None:
-        self.core = TokenBucket(settings.qps, settings.burst)
-        self.workflows = TokenBucket(settings.qps, settings.burst)
+        self.waits = Histogram(_WAITS_S)
+        self.core = TokenBucket(settings.qps, settings.burst, self.waits)
+        self.workflows = TokenBucket(settings.qps, settings.burst, self.waits)
         self.events = Background(loop, self.core, 1)
         self.cleanup = Background(loop, self.core, settings.cleanup_workers)
         self.counts = Counter[str]()

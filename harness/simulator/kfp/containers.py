@@ -7,14 +7,19 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration, parse_quantity
 from harness.simulator.cluster import Requirement, Shape, Toleration
+from harness.simulator.cluster.shapes import HOSTNAME
 
 Spec = Mapping[str, Any]
 _ANY = Shape()
+_LABELS = {"metadata.name": HOSTNAME}  # by the only field that terms can match
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a step's pod runs and requests. CPU in thousandths of a core, memory in bytes; 0 means not given."""
+    """What a step's pod runs and requests. CPU in thousandths of a core, memory in bytes; 0 means not given.
+
+    `labels` are the pod's own; `deadline_s` is its longest time on a node.
+    """
 
     image: str = ""
     shape: Shape = _ANY
@@ -25,6 +30,8 @@ class Container:
     backoff_s: float = 0.0
     backoff_factor: float = 2.0
     backoff_max_s: float = 3600.0
+    labels: tuple[tuple[str, str], ...] = ()
+    deadline_s: int = 0
 
 
 def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:
@@ -36,11 +43,12 @@ def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:
         round(1000 * _amount(resources, "resourceCpuRequest", "cpuRequest", 1.0)),
         int(_amount(resources, "resourceMemoryRequest", "memoryRequest", 1e9)),
         int(gpus),
-        _requirements(platform),
+        _pairs(platform.get("nodeSelector", {})),
         tuple(
             Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
             for t in platform.get("tolerations", ())
         ),
+        affinity=_required(platform),
     )
     return Container(
         image=str(container.get("image", "")),
@@ -52,6 +60,8 @@ def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:
         backoff_s=parse_duration(str(retry.get("backoffDuration", "0s"))),
         backoff_factor=float(retry.get("backoffFactor", 2.0)),
         backoff_max_s=parse_duration(str(retry.get("backoffMaxDuration", "3600s"))),
+        labels=_pairs(platform.get("podMetadata", {})),
+        deadline_s=int(platform.get("activeDeadlineSeconds", 0)),
     )
 
 
@@ -69,14 +79,19 @@ def _number(given: object) -> float:
         return 0.0  # "{{$.inputs.parameters[…]}}": known only to the step
 
 
-def _requirements(platform: Spec) -> tuple[Requirement, ...]:
-    labels: Spec = platform.get("nodeSelector", {}).get("labels", {})
-    wanted = [Requirement(key, "In", (str(value),)) for key, value in labels.items()]
-    for term in platform.get("nodeAffinity", ()):
-        if "weight" in term:
-            continue  # a preference, not a requirement
-        wanted.extend(
-            Requirement(each["key"], each["operator"], tuple(map(str, each.get("values", ()))))
-            for each in term.get("matchExpressions", ())
+def _pairs(holder: Spec) -> tuple[tuple[str, str], ...]:
+    return tuple((key, str(value)) for key, value in holder.get("labels", {}).items())
+
+
+def _required(platform: Spec) -> tuple[tuple[Requirement, ...], ...]:
+    """The required terms of the node affinity; one with a weight is a preference, and the driver skips an empty one."""
+    return tuple(
+        tuple(
+            Requirement(
+                _LABELS.get(each["key"], each["key"]), each["operator"], tuple(map(str, each.get("values", ())))
+            )
+            for each in (*term.get("matchExpressions", ()), *term.get("matchFields", ()))
         )
-    return tuple(wanted)
+        for term in platform.get("nodeAffinity", ())
+        if "weight" not in term and (term.get("matchExpressions") or term.get("matchFields"))
+    )

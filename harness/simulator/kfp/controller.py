@@ -1,23 +1,22 @@
 """The Argo workflow controller: workers reconcile workflows, and create pods as their client's limits allow."""
 
-from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from harness.simulator.cluster import Change, Cluster
-from harness.simulator.cluster.quota import Quota
+from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.argo_events import of_end, of_skip, of_start
 from harness.simulator.kfp.client import Client
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.graph import runs_in_executor
 from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.throttler import POSTPONED, Throttler
 from harness.simulator.kfp.work_queue import WorkQueue
 from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.kfp.workflow_pods import WorkflowPods
 from harness.simulator.profile import Controller as Settings
-from harness.simulator.profile import Quota as Limits
 
-POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
 Changed = Callable[[Workflow], None]
 
 
@@ -38,24 +37,24 @@ class Controller:
         steps: Steps,
         drivers: Drivers,
         changed: Changed,
-        quota: Limits,
+        quotas: Quotas,
     ) -> None:
         self._loop = loop
         self.settings = settings
         self._requests = settings.requests_of_version
         self.client = Client(loop, settings)
-        self.queue = WorkQueue(loop, settings, self._reconcile)
-        self.parallelism = settings.parallelism  # maximum of running workflows, set by `limit_to`
-        self.limited: Callable[[int], None] | None = None  # called after `limit_to`
+        self.queue = WorkQueue(loop, settings)
+        self.queue.serve(Workflow, self._reconcile)
+        self.throttler = Throttler(settings.parallelism, settings.namespace_parallelism)
+        self.limited: Callable[[], None] | None = None  # called after `limit_to`
         self.workflows: dict[str, Workflow] = {}
         self.running = 0
         self._cluster = cluster
         self._drivers = drivers
         self._changed = changed
-        self._postponed: deque[Workflow] = deque()
         self.pods = WorkflowPods(
             loop, settings, client=self.client, queue=self.queue, cluster=cluster, steps=steps, drivers=drivers,
-            quota=quota,
+            quotas=quotas,
         )  # fmt: skip
 
     def add(self, workflow: Workflow) -> None:
@@ -82,41 +81,24 @@ class Controller:
         if self.workflows.pop(workflow.name, None) is None:
             return
         if workflow.started is not None and not workflow.over:
-            self._free_slot()
+            self.running -= 1
+        self.throttler.remove(_key(workflow))
         workflow.stopping = True
         for _, step in workflow.made():
             for pod in step.pods:
                 self._cluster.forget(pod)
         self._changed(workflow)
 
-    def limit_to(self, workflows: int) -> None:
-        """Limit the number of running workflows (0 is no limit); postponed ones are reconsidered."""
-        self.parallelism = workflows
-        postponed, self._postponed = self._postponed, deque()
-        for workflow in postponed:
-            if workflow.name in self.workflows:
-                self.queue.add(workflow)
+    def limit_to(self, workflows: int, of_each_namespace: int = 0) -> None:
+        """Limit the number of running workflows, in all and in each namespace; 0 is no limit."""
+        self.throttler.limit_to(workflows, of_each_namespace)
         if self.limited is not None:
-            self.limited(workflows)
+            self.limited()
 
     @property
-    def quota(self) -> Quota:
-        """The quota on the pods."""
-        return self.pods.quota
-
-    @property
-    def pending(self) -> int:
-        """Number of workflows that have not started."""
-        return len(self._postponed) + self.queue.unstarted
-
-    def _free_slot(self) -> None:
-        """A workflow ended: let the first postponed one that still exists start."""
-        self.running -= 1
-        while self._postponed:
-            workflow = self._postponed.popleft()
-            if workflow.started is None and workflow.name in self.workflows:
-                self.queue.add(workflow)
-                return
+    def quotas(self) -> Quotas:
+        """The quotas on the pods."""
+        return self.pods.quotas
 
     def _requeue(self, workflow: Workflow) -> None:
         if workflow.finished is None:
@@ -186,9 +168,8 @@ class Controller:
 
     def _begin(self, workflow: Workflow) -> bool:
         """Start a workflow, unless too many are running; returns whether it started."""
-        if self.parallelism and self.running >= self.parallelism and not workflow.stopping:
-            workflow.phase, workflow.message = PENDING, POSTPONED
-            self._postponed.append(workflow)
+        if not (workflow.stopping or self._admits(workflow)):
+            workflow.phase, workflow.message, workflow.held = PENDING, POSTPONED, True
             self._changed(workflow)
             return False
         workflow.started = self._loop.now
@@ -197,6 +178,13 @@ class Controller:
         workflow.unsaid += of_start(workflow.graph)
         self.running += 1
         return True
+
+    def _admits(self, workflow: Workflow) -> bool:
+        return self.throttler.admit(_key(workflow), partial(self._admitted, workflow), created=workflow.created)
+
+    def _admitted(self, workflow: Workflow) -> None:
+        if workflow.name in self.workflows:
+            self.queue.add(workflow)
 
     def _take_due(self, workflow: Workflow) -> list[int]:
         """The due nodes that need a pod; those that don't end, which may make more nodes due."""
@@ -226,10 +214,15 @@ class Controller:
                 self._cluster.listener.pod_changed(step.pod, Change.LABELLED)
         workflow.unsaid += of_end(workflow.graph)
         self.client.cleanup.add(self._requests.end)
-        self._free_slot()
+        self.running -= 1
+        self.throttler.remove(_key(workflow))
         self._loop.after(self.settings.ttl_s, self._expire, workflow, workflow.finished)
 
     def _expire(self, workflow: Workflow, finished: float) -> None:
         """Delete a workflow after its TTL, unless it was retried meanwhile."""
         if workflow.finished == finished:
             self.remove(workflow)
+
+
+def _key(workflow: Workflow) -> tuple[str, str]:
+    return workflow.namespace, workflow.name

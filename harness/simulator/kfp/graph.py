@@ -17,6 +17,7 @@ from harness.prepare.steps import DRIVER_ONLY
 from harness.simulator.kfp.conditions import Computed, Condition, Given, Known, Source
 from harness.simulator.kfp.containers import Container, read_container
 from harness.simulator.kfp.parameters import dependencies, inner_scope, items
+from harness.simulator.kfp.placement import placed
 
 Spec = Mapping[str, Any]
 DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
@@ -162,7 +163,7 @@ class _Builder:
         condition = Condition(policy["condition"], scope) if policy.get("condition") else None
         here = _Place(_inside(_group_of(task, pipeline.path, always=always), name), pipeline.parent, scope)
         if "dag" not in component:
-            return self._container(name, task, needs, here, always=always, condition=condition)
+            return self._container(name, task, needs, here, pipeline.scope, always=always, condition=condition)
         if "parameterIterator" in task or "artifactIterator" in task:
             return self._loop(name, task, needs, here, condition)
         return self.dag(
@@ -191,14 +192,16 @@ class _Builder:
         return self._add(Plan(JOIN, name, here.path, parent=driver), [driver, *ends])
 
     def _container(
-        self, name: str, task: Spec, needs: list[int], here: _Place, *, always: bool, condition: Condition | None
-    ) -> int:
+        self, name: str, task: Spec, needs: list[int], here: _Place, outer: Mapping[str, Source], *,
+        always: bool, condition: Condition | None,
+    ) -> int:  # fmt: skip
         label = self._components[task["componentRef"]["name"]]["executorLabel"]
         executor: Spec = self._executors[label]
         if "importer" in executor:
             return self._add(Plan(IMPORTER, name, here.path, parent=here.parent, always=always), needs)
         retry: Spec = task.get("retryPolicy", {})
-        container = read_container(executor.get("container", {}), self._platform.get(label, {}), retry)
+        platform = placed(self._platform.get(label, {}), outer, self._parameters)
+        container = read_container(executor.get("container", {}), platform, retry)
         path = here.path if container.image in DRIVER_ONLY else f"{here.path}-driver"
         plan = Plan(CONTAINER_DRIVER, name, path, parent=here.parent, always=always, condition=condition)
         driver = self._add(plan, needs)

@@ -14,6 +14,7 @@ from harness.simulator.kfp.artifact_store import ArtifactStore, Refusal
 
 FAILED = 1
 WAIT_FAILED = 64  # argoexec's exit code
+CFS_PERIODS_PER_S = 10.0  # Kubernetes' default, --cpu-cfs-quota-period=100ms
 
 
 class Launch:
@@ -21,15 +22,17 @@ class Launch:
 
     Attributes:
         core_s: core-seconds that the command used.
+        throttled: it would use more cores than its limit.
         uploading: when it began to upload the outputs, simulated seconds; none before that.
         uploaded: when that had succeeded.
         error: it ended with; "" for none.
     """
 
-    __slots__ = ("core_s", "error", "uploaded", "uploading")
+    __slots__ = ("core_s", "error", "throttled", "uploaded", "uploading")
 
     def __init__(self) -> None:
         self.core_s = 0.0
+        self.throttled = False
         self.uploading: float | None = None
         self.uploaded: float | None = None
         self.error = ""
@@ -70,8 +73,8 @@ class LogArchive:
         self._kubelet = kubelet
 
     def end(self, pod: Pod, exit_code: int = 0, reason: str = "Completed") -> None:
-        """End the main container; the pod ends once its log is stored. No effect on a pod that is being deleted."""
-        if pod.deleting is not None:
+        """End the main container; the pod ends once its log is stored. No effect on a deleted or ended pod."""
+        if pod.deleting is not None or pod.finished is not None:
             return
         self._kubelet.end_main(pod, exit_code, reason)
         pod.station = pod.job = None

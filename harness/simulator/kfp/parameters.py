@@ -51,6 +51,23 @@ def inner_scope(
     return inner
 
 
+def value_of(spec: Spec, scope: Mapping[str, Source], given: Mapping[str, object]) -> Any:
+    """The value of an input; none for an optional parameter of the run that was not given.
+
+    Args:
+        spec: a constant, or a parameter of the enclosing pipeline.
+        scope: the sources in the enclosing pipeline.
+        given: the parameters of the run.
+
+    Raises:
+        LookupError: a step computes it, or the pipeline has no such parameter.
+    """
+    if "runtimeValue" in spec:
+        return spec["runtimeValue"].get("constant")
+    source = scope[str(spec.get("componentInputParameter"))]
+    return given.get(source.name) if isinstance(source, Given) else _now(source, given)
+
+
 def items(task: Spec, scope: Mapping[str, Source], given: Mapping[str, object]) -> list[Any] | None:
     """The items of a loop; none if they are the output of a step."""
     spec: Spec = task.get("parameterIterator", {}).get("items", {})

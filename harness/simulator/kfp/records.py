@@ -24,6 +24,7 @@ class Experiment:
     name: str
     created: float
     description: str = ""
+    namespace: str = ""  # of several users' KFP, as in a pipeline
     storage_state: str = AVAILABLE
     last_run: float | None = None
 
@@ -36,6 +37,7 @@ class Pipeline:
     name: str
     created: float
     description: str = ""
+    namespace: str = ""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,7 @@ class Run:
     number: int  # counts runs in the order of creation
     name: str
     experiment_id: str
+    namespace: str  # of its experiment
     version: Version
     by_reference: bool
     parameters: Mapping[str, object]  # with the pipeline's defaults

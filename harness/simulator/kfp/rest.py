@@ -18,10 +18,11 @@ from harness.simulator.kfp.packages import checked_spec, platform_of
 from harness.simulator.kfp.records import Run, Version
 from harness.simulator.kfp.rest_catalogue import CatalogueCalls
 from harness.simulator.kfp.server import Server
+from harness.simulator.kfp.tenancy import Review, Tenancy, Wanted, everybody
 
 API = "/apis/v2beta1"
 # Through the Kubernetes API server's proxy: the path of kfp.Client without a host but with a kubeconfig.
-_PROXIED = "/api/v1/namespaces/{namespace}/services/{service:(http:)?ml-pipeline(:[a-z0-9]+)?}/proxy"
+_PROXIED = "/api/v1/namespaces/{namespace}/services/{service:(http:)?ml-pipeline(-ui)?(:[a-z0-9]+)?}/proxy"
 _VERSIONS = "/apis/{version:v[0-9][a-z0-9]*}/{rest:.*}"  # Kubernetes' groups do not look like versions
 _RELEASE = {"commit_sha": "unknown", "tag_name": "2.17.0"}
 _RUN_FIELDS = frozenset(
@@ -65,9 +66,13 @@ _FAILED: Mapping[str, str] = {
 
 
 class Gateway:
-    """The routes of one server. `advance` brings the simulation up to now; it is called before every read."""
+    """The routes of one server.
 
-    def __init__(self, server: Server, calendar: Calendar, advance: Advance) -> None:
+    `advance` brings the simulation up to now; it is called before every read. `review` says who calls, and whether they
+    may, where the server has several users.
+    """
+
+    def __init__(self, server: Server, calendar: Calendar, advance: Advance, review: Review = everybody) -> None:
         self._server = server
         self._stamp = calendar.stamp
         self._advance = advance
@@ -76,7 +81,8 @@ class Gateway:
         self.durations: defaultdict[str, Histogram] = defaultdict(Histogram)  # seconds, by method
         self._runs = tables.runs(calendar)
         self._recurring_runs = tables.recurring_runs()
-        self._catalogue = CatalogueCalls(server, calendar)
+        self._tenancy = Tenancy(server, advance, review)
+        self._catalogue = CatalogueCalls(server, calendar, self._tenancy)
 
     def mount(self, app: web.Application) -> None:
         """Add all routes to the application."""
@@ -89,7 +95,7 @@ class Gateway:
             ("GET", one_run, "GetRun", self._get_run),
             ("DELETE", one_run, "DeleteRun", self._delete_run),
             *(
-                ("POST", f"{one_run}:{verb}", f"{verb.title()}Run", self._changing(change))
+                ("POST", f"{one_run}:{verb}", f"{verb.title()}Run", self._changing(verb, change))
                 for verb, change in (
                     ("terminate", self._server.terminate), ("retry", self._server.retry),
                     ("archive", self._server.archive), ("unarchive", self._server.unarchive),
@@ -138,11 +144,11 @@ class Gateway:
 
     async def _get_healthz(self, _: web.Request) -> web.Response:
         """Not a gRPC call: takes any method, and writes unset fields too."""
-        return wire.answer({**_RELEASE, "multi_user": False, "pipeline_store": "database"})
+        return wire.answer({**_RELEASE, "multi_user": self._server.multi_user, "pipeline_store": "database"})
 
     async def _get_old_healthz(self, _: web.Request) -> web.Response:
         """All that is left here of the API before v2beta1."""
-        return wire.answer({**_RELEASE, "multi_user": False})
+        return wire.answer({**_RELEASE, "multi_user": self._server.multi_user})
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
@@ -150,7 +156,12 @@ class Gateway:
         body = await wire.body(request, _RUN_FIELDS)
         config = wire.inner(body, "runtime_config")
         name, experiment = (wire.text(body, field) for field in ("display_name", "experiment_id"))
-        self._server.place(name, experiment)
+        place = self._server.place(name, experiment).namespace
+        try:
+            await self._tenancy.demand(request, Wanted("create", "runs", place))
+        except RpcError as error:
+            failed = "Failed to create a run due to authorization error. Check if you have write permissions to"
+            raise error.within(f"{failed} namespace {place}") from error
         version, by_reference = self._version(body)
         run = self._server.prepare_run(
             name,
@@ -217,9 +228,17 @@ class Gateway:
     async def _list_runs(self, request: web.Request) -> web.Response:
         query = request.query
         rows: Iterable[Run] = self._server.runs.values()
+        namespace = self._tenancy.namespace(query.get("namespace", ""))
         if experiment := query.get("experiment_id", ""):
-            self._check_listed(experiment)
+            namespace = self._listed_namespace(experiment)
             rows = [each for each in rows if each.experiment_id == experiment]
+        elif namespace:
+            rows = [each for each in rows if each.namespace == namespace]
+        try:
+            await self._tenancy.demand(request, Wanted("list", "runs", namespace))
+        except RpcError as error:
+            failed = "Failed to list runs due to authorization error. Check if you have permission to access namespace"
+            raise error.within(f"{failed} {namespace}").within("Failed to list runs", complete=True) from error
         page = read_page(self._runs, list(rows), query)
         ready = asyncio.get_running_loop().create_future()
         self._server.after_listing(page.rows, lambda: None if ready.done() else ready.set_result(None))
@@ -228,9 +247,9 @@ class Gateway:
         parts = [self._encoded(run) for run in page.rows]
         return wire.joined("runs", parts, page.total, page.next_token)
 
-    def _check_listed(self, experiment: str) -> None:
+    def _listed_namespace(self, experiment: str) -> str:
         try:
-            self._server.catalogue.experiment(experiment)
+            return self._server.catalogue.experiment(experiment).namespace
         except RpcError as error:
             missing = error.within(f"Failed to fetch namespace from experiment {experiment}").within(
                 f"Failed to list runs due to error fetching namespace for experiment {experiment}. "
@@ -249,17 +268,32 @@ class Gateway:
         return kept[1]
 
     async def _get_run(self, request: web.Request) -> web.Response:
-        run = self._server.run(request.match_info["run"])
+        run = await self._permitted("get", request)
         return web.Response(body=self._encoded(run), content_type="application/json")
 
     async def _delete_run(self, request: web.Request) -> web.Response:
+        if self._server.multi_user:
+            await self._permitted("delete", request)
         self._server.delete_run(request.match_info["run"])
         self._rendered.pop(request.match_info["run"], None)
         return wire.answer({})
 
-    @staticmethod
-    def _changing(change: Callable[[str], None]) -> Handler:
+    async def _permitted(self, verb: str, request: web.Request) -> Run:
+        """The run of a request whose sender may do that to it."""
+        asked = request.match_info["run"]
+        failed = f"Failed to authorize with the run ID {asked}" if self._server.multi_user else ""
+        run = self._server.run(asked, failed)
+        name = run.workflow.name if run.workflow is not None else ""
+        try:
+            await self._tenancy.demand(request, Wanted(verb, "runs", run.namespace, name))
+        except RpcError as error:
+            raise error.within("Failed to authorize the request") from error
+        return run
+
+    def _changing(self, verb: str, change: Callable[[str], None]) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
+            if self._server.multi_user:
+                await self._permitted(verb, request)
             change(request.match_info["run"])
             return wire.answer({})
 

@@ -1,7 +1,6 @@
 """The REST gateway's calls for experiments, pipelines and their versions."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
 from typing import TypeVar
 
 from aiohttp import web
@@ -10,8 +9,9 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal
 from harness.simulator.kfp.listing import Table, read_page
-from harness.simulator.kfp.records import AVAILABLE
+from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline
 from harness.simulator.kfp.server import Server
+from harness.simulator.kfp.tenancy import Tenancy, Wanted
 
 _EXPERIMENT_FIELDS = frozenset(("experiment_id", "display_name", "description", "namespace", "storage_state"))
 _FORMATS = (".yaml", ".yml", ".json", ".zip", ".tar.gz")  # of uploads, by the file's name
@@ -22,9 +22,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class CatalogueCalls:
     """Reads and writes the catalogue of one server."""
 
-    def __init__(self, server: Server, calendar: Calendar) -> None:
+    def __init__(self, server: Server, calendar: Calendar, tenancy: Tenancy) -> None:
         self._server = server
         self._catalogue = server.catalogue
+        self._tenancy = tenancy
         self._stamp = calendar.stamp
         self._experiments = tables.experiments(calendar)
         self._pipelines = tables.pipelines(calendar)
@@ -37,10 +38,11 @@ class CatalogueCalls:
         yield "GET", experiments, "ListExperiments", self._list_experiments
         yield "POST", experiments, "CreateExperiment", self._create_experiment
         yield "GET", one_experiment, "GetExperiment", self._get_experiment
-        yield "DELETE", one_experiment, "DeleteExperiment", self._delete_experiment
-        archive, unarchive = self._server.archive_experiment, self._unarchive
-        yield "POST", f"{one_experiment}:archive", "ArchiveExperiment", partial(self._change_experiment, archive)
-        yield "POST", f"{one_experiment}:unarchive", "UnarchiveExperiment", partial(self._change_experiment, unarchive)
+        yield "DELETE", one_experiment, "DeleteExperiment", self._changing("delete", self._catalogue.delete_experiment)
+        archive = self._changing("archive", self._server.archive_experiment)
+        yield "POST", f"{one_experiment}:archive", "ArchiveExperiment", archive
+        unarchive = self._changing("unarchive", self._unarchive)
+        yield "POST", f"{one_experiment}:unarchive", "UnarchiveExperiment", unarchive
         yield "*", "/pipelines/upload", "UploadPipeline", self._upload_pipeline
         yield "*", "/pipelines/upload_version", "UploadPipelineVersion", self._upload_pipeline_version
         yield "GET", "/pipelines", "ListPipelines", self._list_pipelines
@@ -65,7 +67,13 @@ class CatalogueCalls:
     # --- experiments --------------------------------------------------------------------------------------------
 
     async def _list_experiments(self, request: web.Request) -> web.Response:
-        rows = list(self._catalogue.experiments.values())
+        namespace = self._tenancy.namespace(request.query.get("namespace", ""))
+        try:
+            await self._tenancy.demand(request, Wanted("list", "experiments", namespace))
+        except RpcError as error:
+            failed = error.within("Failed to authorize with API")
+            raise failed.within("List experiments failed", complete=True) from error
+        rows = [each for each in self._catalogue.experiments.values() if each.namespace == namespace]
         return self._listed("experiments", self._experiments, rows, view.experiment, request)
 
     async def _create_experiment(self, request: web.Request) -> web.Response:
@@ -78,18 +86,41 @@ class CatalogueCalls:
             )
             step = "[ExperimentServer]: Failed to create a experiment due to conversion error"
             raise failed.within(step, complete=True)
-        return wire.answer(view.experiment(self._catalogue.create_experiment(name, description), self._stamp))
+        namespace = self._tenancy.namespace(wire.text(body, "namespace"))
+        try:
+            await self._tenancy.demand(request, Wanted("create", "experiments", namespace, name))
+        except RpcError as error:
+            raise error.within("Failed to authorize the request") from error
+        made = self._catalogue.create_experiment(name, description, namespace)
+        return wire.answer(view.experiment(made, self._stamp))
 
     async def _get_experiment(self, request: web.Request) -> web.Response:
-        return wire.answer(view.experiment(self._catalogue.experiment(request.match_info["experiment"]), self._stamp))
+        return wire.answer(view.experiment(await self._permitted("get", request), self._stamp))
 
-    async def _delete_experiment(self, request: web.Request) -> web.Response:
-        self._catalogue.delete_experiment(request.match_info["experiment"])
-        return wire.answer({})
+    async def _permitted(self, verb: str, request: web.Request) -> Experiment:
+        """The experiment of a request whose sender may do that to it."""
+        asked = request.match_info["experiment"]
+        if not self._server.multi_user:
+            return self._catalogue.experiment(asked)
+        try:
+            found = self._catalogue.experiment(asked)
+        except RpcError as error:
+            step = error.within("Failed to authorize with the experiment ID")
+            raise step.within("Failed to authorize the request") from error
+        try:
+            await self._tenancy.demand(request, Wanted(verb, "experiments", found.namespace, found.name))
+        except RpcError as error:
+            raise error.within("Failed to authorize the request") from error
+        return found
 
-    async def _change_experiment(self, change: Callable[[str], None], request: web.Request) -> web.Response:
-        change(request.match_info["experiment"])
-        return wire.answer({})
+    def _changing(self, verb: str, change: Callable[[str], None]) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if self._server.multi_user:
+                await self._permitted(verb, request)
+            change(request.match_info["experiment"])
+            return wire.answer({})
+
+        return handle
 
     def _unarchive(self, experiment_id: str) -> None:
         self._catalogue.set_experiment_state(experiment_id, AVAILABLE)  # its runs stay archived
@@ -102,9 +133,12 @@ class CatalogueCalls:
             return wire.upload_refusal(400, "Failed to read pipeline from file", "uploadPipeline", typed=False)
         if not upload.name.endswith(_FORMATS):
             return wire.upload_refusal(400, "Failed to read a pipeline spec file", "uploadPipeline", typed=False)
+        namespace = self._tenancy.namespace(request.query.get("namespace", ""))
+        if not await self._may_upload(request, namespace):
+            return wire.upload_refusal(400, "Failed to create a pipeline", "uploadPipeline", typed=False)
         try:
             description = request.query.get("description", "")
-            row = self._catalogue.create_pipeline(upload.data, _name(request) or upload.name, description)
+            row = self._catalogue.create_pipeline(upload.data, _name(request) or upload.name, description, namespace)
         except RpcError as error:
             return _refused(error, "Failed to create a pipeline and a pipeline version", "uploadPipeline")
         return wire.answer(view.pipeline(row, self._stamp))
@@ -114,6 +148,8 @@ class CatalogueCalls:
         upload = await wire.uploaded(request)
         if upload is None or not upload.name.endswith(_FORMATS) or pipeline not in self._catalogue.pipelines:
             return wire.upload_refusal(400, failed, "UploadPipelineVersion", typed=False)
+        if not await self._may_upload(request, self._catalogue.pipeline(pipeline).namespace):
+            return wire.upload_refusal(400, failed, "UploadPipelineVersion", typed=False)
         try:
             description = request.query.get("description", "")
             row = self._catalogue.create_version(pipeline, upload.data, _name(request) or upload.name, description)
@@ -121,20 +157,58 @@ class CatalogueCalls:
             return _refused(error, failed, "UploadPipelineVersion")
         return wire.answer(view.version(row, self._stamp))
 
+    async def _may_upload(self, request: web.Request, namespace: str) -> bool:
+        """Whether a pipeline may be made in a namespace; everybody may make one for all."""
+        try:
+            if namespace:
+                await self._tenancy.demand(request, Wanted("create", "pipelines", namespace))
+        except RpcError:
+            return False
+        return True
+
     async def _list_pipelines(self, request: web.Request) -> web.Response:
-        rows = list(self._catalogue.pipelines.values())
+        namespace = self._tenancy.namespace(request.query.get("namespace", ""))
+        failed = "Failed to list pipelines due to authorization error. Check if you have read permission to namespace"
+        try:
+            await self._demand(request, "list", f"{failed} {namespace}", namespace=namespace)
+        except RpcError as error:
+            whole = f"Failed to list pipelines in namespace {namespace}. Check error stack"
+            raise error.within(whole, complete=True) from error
+        rows = [each for each in self._catalogue.pipelines.values() if each.namespace == namespace]
         return self._listed("pipelines", self._pipelines, rows, view.pipeline, request)
 
     async def _get_pipeline(self, request: web.Request) -> web.Response:
-        return wire.answer(view.pipeline(self._catalogue.pipeline(request.match_info["pipeline"]), self._stamp))
+        asked = request.match_info["pipeline"]
+        await self._demand(
+            request, "get", f"Failed to get a pipeline due authorization error for pipeline id {asked}", asked
+        )
+        return wire.answer(view.pipeline(self._catalogue.pipeline(asked), self._stamp))
+
+    async def _demand(
+        self, request: web.Request, verb: str, failed: str, pipeline: str = "", *, namespace: str = ""
+    ) -> None:
+        """The right to a pipeline, or to the pipelines of a namespace; `failed` is what fails without it."""
+        if not self._server.multi_user:
+            return
+        try:
+            found = self._catalogue.pipeline(pipeline) if pipeline else Pipeline("", "", 0.0, namespace=namespace)
+            await self._tenancy.demand(request, Wanted(verb, "pipelines", found.namespace, found.name))
+        except RpcError as error:
+            raise error.within(failed) from error
 
     async def _get_pipeline_by_name(self, request: web.Request) -> web.Response:
-        row = self._catalogue.pipeline_named(request.match_info["name"])
+        name, namespace = request.match_info["name"], self._tenancy.namespace(request.query.get("namespace", ""))
+        failed = "Failed to fetch a pipeline due to authorization error. Check if you have read permission to namespace"
+        await self._demand(request, "get", f"{failed} {namespace}", namespace=namespace)
+        row = self._catalogue.pipeline_named(name, namespace)
         return wire.answer(view.pipeline(row, self._stamp))
 
     async def _delete_pipeline(self, request: web.Request) -> web.Response:
-        cascade = request.query.get("cascade", "").lower() == "true"
-        self._catalogue.delete_pipeline(request.match_info["pipeline"], cascade=cascade)
+        cascade, asked = request.query.get("cascade", "").lower() == "true", request.match_info["pipeline"]
+        await self._demand(
+            request, "delete", f"Failed to delete a pipeline due authorization error for pipeline id {asked}", asked
+        )
+        self._catalogue.delete_pipeline(asked, cascade=cascade)
         return wire.answer({})
 
     # --- versions -----------------------------------------------------------------------------------------------
@@ -148,15 +222,26 @@ class CatalogueCalls:
                 f"Failed to list pipeline versions due to error fetching the namespace for pipeline {given}"
             )
             raise failed.within(f"Failed to list pipeline versions for pipeline {given}", complete=True) from error
+        where = f"Check if you have read permission to namespace {pipeline.namespace}"
+        failed_right = f"Failed to list pipeline versions due to authorization error. {where}"
+        await self._demand(request, "list", failed_right, namespace=pipeline.namespace)
         rows = self._catalogue.versions_of(pipeline.id)
         return self._listed("pipeline_versions", self._versions, rows, view.version, request)
 
     async def _get_pipeline_version(self, request: web.Request) -> web.Response:
         at = request.match_info
-        return wire.answer(view.version(self._catalogue.version(at["pipeline"], at["version"]), self._stamp))
+        version = self._catalogue.version(at["pipeline"], at["version"])
+        failed = f"Failed to get a pipeline version due to authorization error for pipeline version id {version.id}"
+        await self._demand(request, "get", failed, version.pipeline_id)
+        return wire.answer(view.version(version, self._stamp))
 
     async def _delete_pipeline_version(self, request: web.Request) -> web.Response:
-        self._catalogue.delete_version(request.match_info["pipeline"], request.match_info["version"])
+        pipeline, version = request.match_info["pipeline"], request.match_info["version"]
+        failed = (
+            f"Failed to delete a pipeline version id {version} due to authorization error for pipeline id {pipeline}"
+        )
+        await self._demand(request, "delete", failed, self._catalogue.version(pipeline, version).pipeline_id)
+        self._catalogue.delete_version(pipeline, version)
         return wire.answer({})
 
 

@@ -41,12 +41,16 @@ class Server:
         self._profile = profile
         self._random = Random(f"{seed}/server")
         self._controller = controller
+        self.multi_user = bool(profile.tenants)
+        self.namespace = profile.namespace
+        self._namespaces = {each.namespace for each in profile.tenants}
         self.bucket = TokenBucket(profile.api.qps, profile.api.burst)
+        self.reviews = TokenBucket(profile.api.qps, profile.api.burst)  # its client that asks for users' rights
         self.database = Database(profile.database, Random(f"{seed}/database"))
         self.error_rate = profile.api.error_rate
         self.latency_factor = 1.0
         self.in_flight = 0
-        self.catalogue = Catalogue(loop, self.new_id, profile.controller.loop_iterations)
+        self.catalogue = Catalogue(loop, self.new_id, profile.controller.loop_iterations, multi_user=self.multi_user)
         self.runs: dict[str, Run] = {}
         self.deleted = 0  # number of deleted runs
         self._numbers = 0
@@ -68,9 +72,18 @@ class Server:
         self.database.connect(LIST)
         self._loop.after(self.listing_s(page) * self.database.slowdown, self._listed, done)
 
+    def after_review(self, done: Callable[[], None]) -> None:
+        """Call `done` when the client that asks for a user's rights has a token."""
+        self._loop.at(self.reviews.take(self._loop.now), done)
+
     def _listed(self, done: Callable[[], None]) -> None:
         self.database.disconnect()
         done()
+
+    @property
+    def buckets(self) -> tuple[TokenBucket, ...]:
+        """Of its clients, which have the same limits."""
+        return self.bucket, self.reviews
 
     @property
     def wraps_nodes(self) -> bool:
@@ -97,33 +110,42 @@ class Server:
             raise failed.within("Failed to generate the ExecutionSpec") from error
         self._numbers += 1
         return Run(
-            self.new_id(), self._numbers, name, experiment.id, version,
+            self.new_id(), self._numbers, name, experiment.id, experiment.namespace, version,
             parameters=complete, given=parameters, created=self._loop.now, **more,
         )  # fmt: skip
 
     def place(self, name: str, experiment_id: str) -> Experiment:
-        """The experiment of a new run with this name; the default one without an id.
+        """The experiment of a new run with this name; the default one of a single user without an id.
 
         Raises:
-            RpcError: 404: no such experiment; 500: no name.
+            RpcError: 400: several users, and no id; 404: no such experiment; 500: no name.
         """
         if not name:
             empty = invalid("Run name cannot be empty")
             failed = internal(f"Failed to convert a API run detail to its internal representation: {empty}")
             step = "CreateJob(job.ToV2())Failed to create a run due to conversion error"
             raise failed.within(step, complete=True)
+        mismatch = "Failed to create a run due to invalid experimentId and namespace combination"
+        if not experiment_id:
+            if self.catalogue.default is None:
+                raise invalid("Experiment id can not be empty in multi-user mode").within(mismatch)
+            return self.catalogue.default
         try:
-            return self.catalogue.experiment(experiment_id) if experiment_id else self.catalogue.default
+            return self.catalogue.experiment(experiment_id)
         except RpcError as error:
             missing = error.within(f"Failed to fetch namespace from experiment {experiment_id}")
             raise missing.within(f"Failed to fetch namespace for experiment {experiment_id}").within(
-                "Failed to create a run due to invalid experimentId and namespace combination"
+                mismatch
             ) from error
 
     def start_run(self, run: Run, answered: Answered) -> None:
         """Create the run's workflow when the client's token bucket allows, then answer."""
         if self._random.random() < self.error_rate:
             error = internal("Failed to create a workflow: rpc error: code = Internal")
+            self._loop.after(self.latency_s(), answered, error)
+            return
+        if run.namespace and run.namespace not in self._namespaces:
+            error = internal(f'Failed to create a workflow for ({run.name}): namespaces "{run.namespace}" not found')
             self._loop.after(self.latency_s(), answered, error)
             return
         self.in_flight += 1
@@ -142,8 +164,8 @@ class Server:
     def _started(self, run: Run, answered: Answered) -> None:
         self.in_flight -= 1
         self.database.disconnect()
-        graph = run.version.graph or self.catalogue.flatten(run.version, run.parameters)
         try:
+            graph = run.version.graph or self.catalogue.flatten(run.version, run.parameters)
             self.database.insert(graph)
         except RpcError as error:
             answered(error)
@@ -151,7 +173,7 @@ class Server:
         workflow = Workflow(
             run.id,
             self._workflow_name(run),
-            self._profile.namespace,
+            run.namespace or self.namespace,
             graph=graph,
             parameters=run.parameters,
             created=self._loop.now,

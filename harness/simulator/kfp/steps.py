@@ -90,6 +90,8 @@ class Steps:
             self._compute(pod, size, None)
 
     def _compute(self, pod: Pod, _: float, why: Refusal | None) -> None:
+        if pod.finished is not None:  # while it read its inputs
+            return
         if why is not None:
             self._fail(pod, download_error(why))
             return
@@ -103,6 +105,10 @@ class Steps:
         limit = pod.limit_cpu / 1000
         if limit and cpu > limit:
             takes, cpu = takes * cpu / limit, limit
+            assert isinstance(pod.launch, Launch)
+            pod.launch.throttled = True
+        if model.checkpoint_s:
+            takes = _left(pod, takes, model.checkpoint_s)
         pod.usage_cpu = cpu
         assert pod.node is not None
         pod.station = pod.node.processor
@@ -146,3 +152,15 @@ class Steps:
         assert isinstance(pod.launch, Launch)
         pod.launch.error = error
         self.logs.end(pod, FAILED, "Error")
+
+
+def _left(pod: Pod, takes_s: float, checkpoint_s: float) -> float:
+    """What an attempt has to compute, given how long the whole takes: what no checkpoint holds yet."""
+    assert isinstance(pod.owner, Workflow)
+    step = pod.owner.steps[pod.index]
+    assert step is not None
+    if step.takes_s is None:
+        step.takes_s = takes_s
+    elif len(step.pods) > 1:
+        step.saved_s += step.pods[-2].worked_s // checkpoint_s * checkpoint_s
+    return step.takes_s - step.saved_s

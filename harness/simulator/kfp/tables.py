@@ -11,7 +11,7 @@ Keys = dict[str, Callable[[Any], str | int]]
 
 
 def runs(calendar: Calendar) -> Table[Run]:
-    """The keys of runs. Without multi-user mode nothing has a namespace."""
+    """The keys of runs. With a single user nothing has a namespace."""
     second = calendar.second
     more: Keys = {
         "finished_at": lambda run: 0 if run.finished is None else second(run.finished),
@@ -19,7 +19,7 @@ def runs(calendar: Calendar) -> Table[Run]:
         "storage_state": lambda run: run.storage_state,
         "state": lambda run: run.state,
         "status": lambda run: run.state,
-        "namespace": lambda _: "",
+        "namespace": lambda run: run.namespace,
         "experiment_id": lambda run: run.experiment_id,
         "recurring_run_id": lambda _: "",
     }
@@ -29,7 +29,7 @@ def runs(calendar: Calendar) -> Table[Run]:
 def experiments(calendar: Calendar) -> Table[Experiment]:
     """The keys of experiments."""
     more: Keys = {
-        "namespace": lambda _: "",
+        "namespace": lambda row: row.namespace,
         "storage_state": lambda row: row.storage_state,
         "last_run_created_at": lambda row: 0 if row.last_run is None else calendar.second(row.last_run),
     }
@@ -38,7 +38,7 @@ def experiments(calendar: Calendar) -> Table[Experiment]:
 
 def pipelines(calendar: Calendar) -> Table[Pipeline]:
     """The keys of pipelines."""
-    more: Keys = {"namespace": lambda _: ""}
+    more: Keys = {"namespace": lambda row: row.namespace}
     return Table("Pipeline", {**_named("pipeline", calendar), **more}, lambda row: row.id)
 
 

@@ -48,6 +48,7 @@ class Templates:
         )  # fmt: skip
         if executes:
             pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
+            pod.labels, pod.deadline_s = dict(container.labels), container.deadline_s
         else:
             pod.limit_cpu, pod.limit_memory = _DRIVER_LIMITS
             pod.usage_cpu, pod.usage_memory = _DRIVER_CPU, _DRIVER_MEMORY

@@ -34,6 +34,7 @@ def experiment(row: Experiment, stamp: Stamp) -> Document:
         display_name=row.name,
         description=row.description,
         created_at=stamp(row.created),
+        namespace=row.namespace,
         storage_state=row.storage_state,
         last_run_created_at=NEVER if row.last_run is None else stamp(row.last_run),
     )
@@ -41,7 +42,7 @@ def experiment(row: Experiment, stamp: Stamp) -> Document:
 
 def pipeline(row: Pipeline, stamp: Stamp) -> Document:
     """The Pipeline message of a row."""
-    return _set(pipeline_id=row.id, **_described(row, stamp))
+    return _set(pipeline_id=row.id, namespace=row.namespace, **_described(row, stamp))
 
 
 def version(row: Version, stamp: Stamp) -> Document:
@@ -77,7 +78,7 @@ def run(row: Run, stamp: Stamp, *, wrapped: bool = True) -> Document:
         pipeline_version_reference=reference if row.by_reference else None,
         pipeline_spec=None if row.by_reference else _source(row.version),
         runtime_config=_set(parameters=_plain(dict(row.given)), pipeline_root=row.pipeline_root),
-        service_account=row.service_account or "pipeline-runner",
+        service_account=row.service_account or ("default-editor" if row.namespace else "pipeline-runner"),
         created_at=stamp(row.created),
         scheduled_at=stamp(row.created),
         finished_at=NEVER if row.finished is None else stamp(row.finished),

@@ -13,7 +13,9 @@ ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
 class Step:
     """The state of one node of the graph. Instants are seconds of simulated time."""
 
-    __slots__ = ("attempts", "ended", "finished", "message", "output", "pods", "started", "state", "taken")
+    __slots__ = (
+        "attempts", "ended", "finished", "message", "output", "pods", "saved_s", "started", "state", "taken", "takes_s",
+    )  # fmt: skip
 
     def __init__(self, started: float) -> None:
         self.state = PENDING
@@ -24,6 +26,8 @@ class Step:
         self.output = 0.0  # bytes written to the artifact store
         self.pods: list[Pod] = []
         self.ended: dict[str, tuple[str, str]] = {}  # state and message of each ended pod's node, by the pod's name
+        self.takes_s: float | None = None  # of a step with checkpoints: the whole computation
+        self.saved_s = 0.0  # the part of it that checkpoints hold
         self.taken = True  # of a driver: the result of its task's condition
 
     @property
@@ -40,8 +44,8 @@ class Workflow:
 
     __slots__ = (
         "_fates", "_waits", "active", "again", "busy", "created", "drawn", "due", "failed", "finished", "graph", "hash",
-        "kept", "look_at", "message", "name", "namespace", "news", "parameters", "phase", "queued", "run_id", "started",
-        "steps", "stopping", "touched", "unreported", "unsaid",
+        "held", "kept", "look_at", "message", "name", "namespace", "news", "parameters", "phase", "queued", "run_id",
+        "started", "steps", "stopping", "touched", "unreported", "unsaid",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +64,7 @@ class Workflow:
         self.message = ""
         self.failed = False
         self.stopping = False  # termination was requested
+        self.held = False  # it was postponed before it started
         self.kept = False  # the API server has stored its final state
         self.queued = False  # a reconciliation is scheduled, or waits for a worker
         self.busy = False  # a worker reconciles it

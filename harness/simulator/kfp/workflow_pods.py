@@ -1,21 +1,23 @@
 """The pods of workflows: created, watched and assessed by the workflow controller."""
 
 from collections.abc import Callable
+from math import inf
 
 from harness.simulator.cluster import Change, Cluster, Pod
-from harness.simulator.cluster.quota import Quota
+from harness.simulator.cluster.kubelet import SIGTERMED
+from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.argo_events import of_pod_end, of_pod_start
 from harness.simulator.kfp.client import Client
 from harness.simulator.kfp.drivers import Drivers
-from harness.simulator.kfp.endings import ending, retries
+from harness.simulator.kfp.endings import ending
 from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.retry import strategy_of
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.work_queue import WorkQueue
 from harness.simulator.kfp.workflow import PENDING, SKIPPED, SUCCEEDED, Workflow
 from harness.simulator.profile import Controller as Settings
-from harness.simulator.profile import Quota as Limits
 
 _QUOTA_RETRY_S = 1.0  # minimum delay before a pod that a quota refused is requested again
 
@@ -33,7 +35,7 @@ class WorkflowPods:
         cluster: Cluster,
         steps: Steps,
         drivers: Drivers,
-        quota: Limits,
+        quotas: Quotas,
     ) -> None:
         self._loop = loop
         self._settings = settings
@@ -43,7 +45,7 @@ class WorkflowPods:
         self._cluster = cluster
         self._steps = steps
         self._drivers = drivers
-        self.quota = Quota(quota)
+        self.quotas = quotas
         # Called before the work of a pod's main container, which it starts.
         self.prelude: Callable[[Pod, Callable[[Pod], None]], None] | None = None
         self._templates = Templates(settings, steps, driver_inside=drivers.inside)
@@ -58,23 +60,34 @@ class WorkflowPods:
             return
         step = workflow.steps[index]
         assert step is not None
-        self._client.counts["pods create"] += self._requests.pod
         pod = self._templates.pod(workflow, index, step.attempts)
         pod.on_over, pod.on_running = self._on_over, self._on_running
         if self._drivers.inside and pod.role == EXECUTOR:
             pod.init_s = self._drivers.takes_s()
-        refusal = self.quota.refusal(pod)
+        quota = self.quotas.of(pod.namespace)
+        refusal = quota.refusal(pod)
+        self._client.counts["pods create refused" if refusal else "pods create"] += self._requests.pod
         if refusal:  # Argo treats it as transient and retries
             if not step.message:
                 step.message = refusal
                 self._cluster.listener.pod_changed(pod, Change.REFUSED, refusal)
             self._loop.after(max(self._queue.requeue_s, _QUOTA_RETRY_S), self._request_again, workflow, index)
             return
-        self.quota.take(pod)
+        quota.take(pod)
         step.pods.append(pod)
         step.state, step.message = PENDING, ""
         workflow.unsaid += of_pod_start(workflow.graph.plans[index], self._settings.error_retries)
         self._cluster.create(pod)
+        if step.attempts > 1:
+            ends = step.pods[0].created + strategy_of(workflow.graph.plans[index], self._settings).max_s
+            if ends < inf:
+                self._loop.at(max(ends, self._loop.now), self._end_late, pod)
+
+    def _end_late(self, pod: Pod) -> None:
+        """The retry strategy's time is over: the executor ends the command of a later attempt."""
+        if pod.started is not None and pod.main_ended is None and pod.deleting is None:
+            self._cluster.kubelet.stop_work(pod)
+            self._cluster.kubelet.finish(pod, SIGTERMED, "Error")
 
     def _requeue(self, workflow: Workflow) -> None:
         if not workflow.over:
@@ -109,7 +122,7 @@ class WorkflowPods:
         workflow = pod.owner
         assert isinstance(workflow, Workflow)
         workflow.active -= 1
-        self.quota.give_back(pod)
+        self.quotas.of(pod.namespace).give_back(pod)
         workflow.news.append(pod)
         self._requeue(workflow)
 
@@ -130,13 +143,15 @@ class WorkflowPods:
             workflow.end_step(index, SUCCEEDED, self._loop.now, taken=self._drivers.holds(workflow, plan))
             return
         state, message = step.ended[pod.name] = ending(pod, stopping=workflow.stopping)
-        if step.attempts <= retries(plan, state, self._settings.error_retries) and not workflow.stopping:
-            # A later reconciliation creates the next pod; until then it counts as active.
-            delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
-            workflow.active += 1
-            self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
-        else:
+        strategy = strategy_of(plan, self._settings)
+        since_first_s = (pod.finished or self._loop.now) - step.pods[0].created
+        wait_s = None if workflow.stopping else strategy.wait_s(state, step.attempts, since_first_s)
+        if wait_s is None:
             workflow.end_step(index, state, self._loop.now, message)
+        else:
+            # A later reconciliation creates the next pod; until then it counts as active.
+            workflow.active += 1
+            self._loop.after(wait_s, self._again, workflow, index)
 
     def _again(self, workflow: Workflow, index: int) -> None:
         workflow.active -= 1

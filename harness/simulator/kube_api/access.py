@@ -33,6 +33,11 @@ class Access:
         self.store = store
         self._accounts = accounts
 
+    @property
+    def guarded(self) -> bool:
+        """Whether anybody has an account, so that not every client may do everything."""
+        return bool(self._accounts)
+
     def user(self, request: web.Request) -> User:
         """Who sends the request, or whom they impersonate.
 

@@ -1,7 +1,9 @@
 """The writes of API clients to the simulated cluster."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
+
+from harness.simulator.kube_api.resource import Manifest, Resource
 
 
 class Actions(Protocol):
@@ -21,4 +23,13 @@ class Actions(Protocol):
 
     def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
         """Evict a pod unless a disruption budget protects it (429 ``TooManyRequests``); `grace_s` as for `delete`."""
+        ...
+
+
+@runtime_checkable
+class Makes(Protocol):
+    """Of a model that also acts on new objects of clients."""
+
+    def make(self, resource: Resource, namespace: str, document: Manifest, *, dry: bool = False) -> None:
+        """Put a new object into the store, whose metadata the server has completed; if `dry`, check it."""
         ...

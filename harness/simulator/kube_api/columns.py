@@ -274,6 +274,21 @@ WORKFLOW_COLUMNS = (
     text_column("Message", "status.message", description="Why it is in this phase."),
 )
 
+DASK_CLUSTER_COLUMNS = (
+    NAME,
+    text_column("Workers", "spec.worker.replicas", description="The number of desired worker Pods"),
+    text_column("Status", "status.phase"),
+    AGE,
+)
+DASK_GROUP_COLUMNS = (NAME, text_column("Workers", "spec.worker.replicas"), AGE)
+DASK_AUTOSCALER_COLUMNS = (
+    NAME,
+    text_column("Cluster", "spec.cluster", description="Cluster to autoscale"),
+    text_column("Minimum", "spec.minimum"),
+    text_column("Maximum", "spec.maximum"),
+    AGE,
+)
+
 NODE_METRICS_COLUMNS = (
     NAME,
     text_column("cpu", "usage.cpu"),

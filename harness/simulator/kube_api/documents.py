@@ -7,8 +7,8 @@ from typing import Any
 from uuid import uuid4
 
 from harness.simulator.kube_api import rbac
-from harness.simulator.kube_api.actions import Actions
-from harness.simulator.kube_api.errors import already_exists, bad_request, invalid
+from harness.simulator.kube_api.actions import Actions, Makes
+from harness.simulator.kube_api.errors import already_exists, bad_request, invalid, not_creatable
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Manifest, Resource
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
@@ -34,7 +34,8 @@ class Documents:
             raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
         if metadata.get("namespace", namespace) != namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-        name = metadata.get("name")
+        name = metadata.get("name") or _generated(metadata.get("generateName"))
+        body = {**body, "metadata": {**metadata, "name": name}}
         if not isinstance(name, str) or not name:
             why = "Required value: name or generateName is required"
             raise invalid(resource.group, resource.kind, "", "metadata.name", why, cause="FieldValueRequired")
@@ -45,9 +46,14 @@ class Documents:
             raise already_exists(resource, name)
         document = self._stamped(body, namespace)
         _check(resource, document)
+        if not resource.documents:
+            if not isinstance(self._actions, Makes):
+                raise not_creatable(resource)
+            self._actions.make(resource, namespace, document, dry=dry)
         if dry:
             return ObjectVersion(namespace, name, document, 0)
-        self._store.put(resource.plural, namespace, name, document)
+        if resource.documents:
+            self._store.put(resource.plural, namespace, name, document)
         made = self._store.get(resource, namespace, name)
         assert made is not None
         return made
@@ -82,6 +88,11 @@ class Documents:
     def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
         """As `Actions.evict`."""
         self._actions.evict(namespace, name, grace_s)
+
+
+def _generated(prefix: object) -> str:
+    """A new name, as long as the API server makes it; "" without a prefix."""
+    return f"{prefix[:58]}{uuid4().hex[:5]}" if isinstance(prefix, str) and prefix else ""
 
 
 def _check(resource: Resource, document: Manifest) -> None:

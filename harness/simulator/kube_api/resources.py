@@ -39,6 +39,7 @@ nodes = _resource(
 )  # fmt: skip
 pods = _resource(
     "Pod", short="po", columns=POD_COLUMNS, row_conditions=pod_completion, categories=("all",), returns_deleted=True,
+    verbs=DOCUMENT_VERBS,
     subresources=("eviction", "status"),
     fields=(
         "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
@@ -53,7 +54,7 @@ namespaces = _resource(
 persistent_volume_claims = _resource(
     "PersistentVolumeClaim", short="pvc", columns=columns.CLAIM_COLUMNS, returns_deleted=True, subresources=("status",)
 )
-config_maps = _resource("ConfigMap", short="cm", columns=columns.CONFIG_MAP_COLUMNS)
+config_maps = _resource("ConfigMap", short="cm", columns=columns.CONFIG_MAP_COLUMNS, verbs=DOCUMENT_VERBS)
 storage_classes = _resource(
     "StorageClass", "storage.k8s.io", plural="storageclasses", short="sc", namespaced=False,
     columns=columns.STORAGE_CLASS_COLUMNS, returns_deleted=True,
@@ -91,7 +92,20 @@ cluster_role_bindings = _of_rbac("ClusterRoleBinding", namespaced=False, columns
 RBAC_TYPES = (roles, role_bindings, cluster_roles, cluster_role_bindings)
 # Of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed.
 leases = _resource("Lease", "coordination.k8s.io", columns=columns.LEASE_COLUMNS)
-workflows = _resource("Workflow", "argoproj.io", "v1alpha1", short="wf", columns=columns.WORKFLOW_COLUMNS, custom=True)
+_of_argo = partial(_resource, group="argoproj.io", version="v1alpha1", custom=True, verbs=DOCUMENT_VERBS)
+workflows = _of_argo("Workflow", short="wf", columns=columns.WORKFLOW_COLUMNS)
+_ARGO_COLUMNS = (columns.NAME, columns.AGE)
+workflow_templates = _of_argo("WorkflowTemplate", short="wftmpl", columns=_ARGO_COLUMNS)
+cluster_workflow_templates = _of_argo(
+    "ClusterWorkflowTemplate", short="cwft", namespaced=False, columns=_ARGO_COLUMNS
+)  # fmt: skip
+cron_workflows = _of_argo("CronWorkflow", short="cwf", columns=_ARGO_COLUMNS)
+ARGO_TYPES = (workflow_templates, cluster_workflow_templates, cron_workflows)
+_of_dask = partial(_resource, group="kubernetes.dask.org", custom=True, verbs=DOCUMENT_VERBS)
+dask_clusters = _of_dask("DaskCluster", short="dsk", columns=columns.DASK_CLUSTER_COLUMNS)
+dask_worker_groups = _of_dask("DaskWorkerGroup", columns=columns.DASK_GROUP_COLUMNS)
+dask_autoscalers = _of_dask("DaskAutoscaler", columns=columns.DASK_AUTOSCALER_COLUMNS)
+DASK_TYPES = (dask_clusters, dask_worker_groups, dask_autoscalers)
 machine_deployments = _resource(  # node pools, as Cluster API manages them
     "MachineDeployment", "cluster.x-k8s.io", "v1beta1", short="md", columns=columns.MACHINES_COLUMNS, custom=True,
     subresources=("scale", "status"),

@@ -8,11 +8,14 @@ from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.cluster.kubelet import GRACE_S
-from harness.simulator.cluster.quota import NAME
-from harness.simulator.kube_api import ApiError
+from harness.simulator.cluster.objects import DISRUPTED_BY_EVICTION
+from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge
-from harness.simulator.kube_objects import settings
+from harness.simulator.kube_api.resource import Resource
+from harness.simulator.kube_objects import client_maps, dask_objects, settings
+from harness.simulator.kube_objects.argo_objects import ArgoObjects
 from harness.simulator.kube_objects.components import API_SERVER, CONFIGURATION, DATABASE_CLAIM
+from harness.simulator.kube_objects.dask_objects import DaskObjects
 from harness.simulator.kube_objects.deployments import RESTARTED, Deployment, render_template
 from harness.simulator.kube_objects.installation import Claim
 from harness.simulator.kube_objects.view import KubernetesView
@@ -39,6 +42,20 @@ class ClusterActions:
     def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
         self._view = view
         self._advance = advance
+        self._argo = ArgoObjects(view)
+        self._dask = DaskObjects(view)
+        self._maps = client_maps.ClientMaps(view.store)
+
+    def make(self, resource: Resource, namespace: str, document: Manifest, *, dry: bool = False) -> None:
+        """As `Makes.make`."""
+        self._advance()
+        if resource.group == dask_objects.API or resource.plural == "pods":
+            self._dask.create(resource, namespace, document, dry=dry)
+        elif resource.plural != client_maps.PLURAL:
+            self._argo.create(resource.kind, namespace, document, dry=dry)
+        elif not dry:
+            self._maps.make(namespace, document)
+        self._advance()
 
     def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
         """As `Actions.delete`."""
@@ -48,6 +65,10 @@ class ClusterActions:
             self._delete_pod(cluster.pods[name], grace_s)
         elif plural == "nodes":
             cluster.delete_node(cluster.nodes[name])
+        elif self._argo.delete(plural, namespace, name) or self._dask.delete(plural, namespace, name):
+            pass
+        elif self._maps.has(plural, name):
+            self._maps.delete(namespace, name)
         elif plural == "workflows":
             workflow = controller.workflows[name]
             controller.remove(workflow)
@@ -62,7 +83,10 @@ class ClusterActions:
         """As `Actions.evict`."""
         del namespace
         self._advance()
-        self._delete_pod(self._view.platform.cluster.pods[name], grace_s)
+        pod = self._view.platform.cluster.pods[name]
+        if pod.deleting is None and not pod.over:
+            pod.disrupted = DISRUPTED_BY_EVICTION
+        self._delete_pod(pod, grace_s)
         self._advance()
 
     def _delete_pod(self, pod: Pod, grace_s: float | None) -> None:
@@ -70,19 +94,25 @@ class ClusterActions:
 
     def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
         """As `Actions.patch`."""
-        del namespace
         self._advance()
+        if any(each.patch(plural, namespace, name, patch, dry=dry) for each in (self._argo, self._dask)):
+            self._advance()
+            return
+        if self._maps.has(plural, name):
+            if not dry:
+                self._maps.patch(namespace, name, patch.get("data") or {})
+            return
         _check_changeable(plural, name, patch)
         if dry:
             return
         try:
-            self._patch(plural, name, patch)
+            self._patch(plural, namespace, name, patch)
         except (AttributeError, ConfigError, KeyError, TypeError, ValueError) as error:
             message = f'{plural} "{name}" in the patch cannot be handled: {error}'
             raise ApiError(400, "BadRequest", message, {"name": name, "kind": plural}) from error
         self._advance()
 
-    def _patch(self, plural: str, name: str, patch: Mapping[str, Any]) -> None:
+    def _patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         spec = patch.get("spec", {})
         match plural:
             case "nodes":
@@ -99,7 +129,7 @@ class ClusterActions:
             case "persistentvolumeclaims":
                 self._resize(name, patch)
             case "resourcequotas":
-                self._limit_to(spec["hard"])
+                self._limit_to(namespace, spec["hard"])
             case "configmaps":
                 self._configure(name, patch["data"])
 
@@ -135,16 +165,16 @@ class ClusterActions:
         before = self._view.deployments[name].replicas
         self._view.deployments.scale(name, replicas)
         if name == API_SERVER:  # each replica has its own client
-            bucket = self._view.platform.server.bucket
             more = max(replicas, 1) / max(before, 1)
-            bucket.rate, bucket.burst = bucket.rate * more, bucket.burst * more
+            for bucket in self._view.platform.server.buckets:
+                bucket.rate, bucket.burst = bucket.rate * more, bucket.burst * more
 
-    def _limit_to(self, hard: Mapping[str, str | None]) -> None:
-        """Change the quota: resources missing in `hard` keep their limits, null removes one."""
-        quota = self._view.platform.controller.quota
+    def _limit_to(self, namespace: str, hard: Mapping[str, str | None]) -> None:
+        """Change a namespace's quota: resources missing in `hard` keep their limits, null removes one."""
+        quota = self._view.platform.controller.quotas.of(namespace)
         unknown = hard.keys() - _LIMITED
         if unknown:
-            raise _kept("resourcequotas", f"{', '.join(sorted(unknown))} of {NAME}")
+            raise _kept("resourcequotas", f"{', '.join(sorted(unknown))} of {quota.name}")
 
         def limit(name: str, before: float) -> float:
             key = name if name in hard else name.removeprefix("requests.")
@@ -172,9 +202,9 @@ class ClusterActions:
             raise ValueError("data must be strings")
         merged = {**self._view.configuration, **data}
         configuration = {key: value for key, value in merged.items() if value is not None}
-        limit = settings.parallelism(configuration)
+        limits = settings.limits(configuration)
         self._view.configure(configuration)
-        self._view.platform.controller.limit_to(limit)
+        self._view.platform.controller.limit_to(*limits)
 
     def _resize(self, name: str, patch: Mapping[str, Any]) -> None:
         wanted = patch.get("spec", {}).get("resources", {}).get("requests", {}).get("storage")

@@ -1,13 +1,16 @@
 """ConfigMaps: the workflow controller's configuration, and the status of cluster-autoscaler."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import yaml
 
 from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kfp.throttler import Throttler
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.nodes import POOLS
+from harness.simulator.kube_objects.settings import LIMITS
 from harness.simulator.kube_objects.snapshots import metadata
 from harness.simulator.platform import Platform
 
@@ -21,6 +24,7 @@ class ConfigMap(NamedTuple):
     name: str
     namespace: str
     data: Mapping[str, str]
+    labels: Mapping[str, str] = MappingProxyType({})
 
 
 class Group(NamedTuple):
@@ -45,14 +49,15 @@ def render_config_map(shown: ConfigMap | AutoscalerStatus, calendar: Calendar) -
     """The manifest of a ConfigMap."""
     if isinstance(shown, AutoscalerStatus):
         shown = ConfigMap(AUTOSCALER_STATUS, POOLS, {"status": _status(shown, calendar)})
+    labels = {"labels": dict(shown.labels)} if shown.labels else {}
     return {
-        "metadata": metadata("config map", shown.name, calendar.stamp(0.0), shown.namespace),
+        "metadata": metadata("config map", shown.name, calendar.stamp(0.0), shown.namespace, **labels),
         "data": dict(shown.data),
     }
 
 
 def controller_configuration(platform: Platform) -> dict[str, str]:
-    """The workflow controller's configuration in KFP's manifests, with the profile's limit."""
+    """The workflow controller's configuration in KFP's manifests, with the profile's limits."""
     store, namespace, kept_s = platform.store.installed, platform.profile.namespace, platform.profile.controller.ttl_s
     repository = {
         "archiveLogs": True,
@@ -65,13 +70,18 @@ def controller_configuration(platform: Platform) -> dict[str, str]:
         },
     }
     defaults = {"spec": {"ttlStrategy": {"secondsAfterCompletion": int(kept_s)}}}
-    limit = platform.controller.parallelism
     return {
         "artifactRepository": yaml.safe_dump(repository),
         "executor": yaml.safe_dump({"imagePullPolicy": "IfNotPresent"}),
         "workflowDefaults": yaml.safe_dump(defaults),
-        **({"parallelism": str(limit)} if limit else {}),
+        **limits(platform.controller.throttler),
     }
+
+
+def limits(throttler: Throttler) -> dict[str, str]:
+    """The limits on running workflows, as the configuration has them."""
+    given = zip(LIMITS, (throttler.most, throttler.most_of_each), strict=True)
+    return {name: str(limit) for name, limit in given if limit}
 
 
 def _status(status: AutoscalerStatus, calendar: Calendar) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.cluster.kubelet import EVICTED
+from harness.simulator.cluster.kubelet import DEADLINE, EVICTED
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import (
+    NORMAL,
     WARNING,
     EventSnapshot,
     Worded,
@@ -16,7 +17,7 @@ from harness.simulator.kube_objects.snapshots import (
     pod_uid_of,
 )
 
-_GROUPS = {"Workflow": "argoproj.io/v1alpha1"}  # of objects outside the core group
+_GROUPS = {"Workflow": "argoproj.io/v1alpha1", "ReplicaSet": "apps/v1"}  # of objects outside the core group
 _ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
 
 
@@ -24,6 +25,11 @@ def pod_events(pod: Pod, change: Change, detail: str) -> list[Worded]:
     """The events of a pod's change, in order."""
     word = _WORDINGS.get(change)
     return word(pod, detail) if word is not None else []
+
+
+def not_created(refusal: str) -> Worded:
+    """The event of a ReplicaSet whose pod the API server refuses."""
+    return Worded("FailedCreate", f"Error creating: {refusal}", "replicaset-controller", WARNING)
 
 
 def _scheduled(pod: Pod, _: str) -> list[Worded]:
@@ -57,7 +63,9 @@ def _pull_failed(pod: Pod, detail: str) -> list[Worded]:
 
 
 def _over(pod: Pod, _: str) -> list[Worded]:
-    return [_of_main(pod, EVICTED, pod.message)._replace(type=WARNING)] if pod.reason == EVICTED else []
+    if pod.reason not in {DEADLINE, EVICTED}:
+        return []
+    return [_of_main(pod, pod.reason, pod.message)._replace(type=WARNING if pod.reason == EVICTED else NORMAL)]
 
 
 def _killing(pod: Pod, _: str) -> list[Worded]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from harness.model.exposition import Family, Series, written
 from harness.simulator.cluster import Node, Pod
+from harness.simulator.kfp.launcher import CFS_PERIODS_PER_S, Launch
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kube_objects.components import DATABASE_CLAIM
 from harness.simulator.kube_objects.installation import Claim
@@ -20,12 +21,16 @@ from harness.simulator.kube_objects.view import KubernetesView
 
 
 class _Cgroup(NamedTuple):
-    """A cgroup measured by cAdvisor: the node (root), a pod, or a container. `started` in seconds since 1970."""
+    """A cgroup measured by cAdvisor: the node (root), a pod, or a container. `started` in seconds since 1970.
+
+    `cfs` are the periods of the kernel's scheduler and the throttled ones; none without a CPU limit.
+    """
 
     labels: dict[str, str]
     core_s: float
     memory: float
     started: float
+    cfs: tuple[int, int] | None = None
 
 
 class Kubelet:
@@ -90,6 +95,10 @@ class Kubelet:
         families: list[Family] = [
             ("container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.",
              [({**each.labels, "cpu": "total"}, each.core_s) for each in groups]),
+            ("container_cpu_cfs_periods_total", "counter", "Number of elapsed enforcement period intervals.",
+             [(each.labels, each.cfs[0]) for each in groups if each.cfs]),
+            ("container_cpu_cfs_throttled_periods_total", "counter", "Number of throttled period intervals.",
+             [(each.labels, each.cfs[1]) for each in groups if each.cfs]),
             ("container_memory_usage_bytes", "gauge", in_use, memory),
             ("container_memory_working_set_bytes", "gauge", "Current working set in bytes.", memory),
             ("container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds.",
@@ -122,7 +131,8 @@ class Kubelet:
                 name = uid(pod.name, each.name).replace("-", "") * 2
                 scope = f"{group}/cri-containerd-{name}.scope"
                 image = EXEC_IMAGE if each.name == WAIT else pod.images[0]
-                yield _Cgroup(labels(scope, each.name, image, name, used), each.core_s, each.memory, started)
+                here = labels(scope, each.name, image, name, used)
+                yield _Cgroup(here, each.core_s, each.memory, started, _cfs(pod, each))
 
     # --- the summary --------------------------------------------------------------------------------------------
 
@@ -190,3 +200,11 @@ class Kubelet:
     @staticmethod
     def _uid(pod: Pod) -> str:
         return pod_uid(pod_snapshot(pod, ""))
+
+
+def _cfs(pod: Pod, container: ContainerUsage) -> tuple[int, int] | None:
+    """Periods in which a step's command computed, and those in which its limit throttled it."""
+    if container.name == WAIT or not pod.limit_cpu or not pod.usage_cpu or not isinstance(pod.launch, Launch):
+        return None
+    periods = round(CFS_PERIODS_PER_S * container.core_s / pod.usage_cpu)
+    return periods, periods if pod.launch.throttled else 0

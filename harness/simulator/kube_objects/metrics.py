@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from harness.model.exposition import Family, Histogram, Series, written
+from harness.simulator.argo.nodes import Run
+from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 
 _RUN_CALLS = ("create", "get", "list", "delete", "terminate", "retry", "archive")
@@ -47,25 +49,68 @@ def _rpc(method: str) -> dict[str, str]:
     return {"grpc_method": method, "grpc_service": qualified, "grpc_type": "unary"}
 
 
+# What the controller's counts of requests are called: kind, verb and status.
+_REQUESTS = {
+    "configmaps get": ("configmaps", "Get", "404"),  # of artifact repositories, which few installations have
+    "pods create": ("pods", "Create", "201"),
+    "pods create refused": ("pods", "Create", "403"),
+    "workflows update": ("workflows", "Update", "200"),
+    "workflowtaskresults deletecollection": ("workflowtaskresults", "DeleteCollection", "200"),
+}
+_EVENTS, _CLEANUP = ("events", "Create", "201"), ("pods", "Patch", "200")
+_PHASES = ("Error", "Failed", "Pending", "Running", "Succeeded")
+_QUEUES = ("cron_wf_queue", "pod_cleanup_queue", "workflow_archive_queue", "workflow_queue", "workflow_ttl_queue")
+_WITH_LIMITER = ("4.1",)  # versions with a metric of the waits for the client's own rate limit
+
+
 def workflow_controller(platform: Platform) -> str:
-    """Argo's controller on port 9090, names of 3.6 and later."""
+    """Argo's controller on port 9090: names, labels and texts of 4.0, and of 4.1 the waits for its client's limit."""
     controller = platform.controller
-    phases = {"Pending": controller.pending, "Running": controller.running, "Succeeded": 0, "Failed": 0, "Error": 0}
-    for workflow in controller.workflows.values():
-        if workflow.over:
-            phases[workflow.phase] += 1
-    pods = {"Pending": 0, "Running": 0}
-    for pod in platform.cluster.pods.values():
-        if pod.role and pod.phase in pods:
-            pods[pod.phase] += 1
-    queue, workers = {"queue_name": "workflow_queue"}, {"worker_type": "workflow_queue"}
+    queue, client = controller.queue, controller.client
+    workflows: tuple[Workflow | Run, ...] = (*controller.workflows.values(), *platform.argo_runs.values())
+    phases = Counter(map(_phase, workflows))
+    pods = Counter(pod.phase for pod in platform.cluster.pods.values() if pod.role)
+    depth = {"pod_cleanup_queue": client.cleanup.waiting, "workflow_queue": queue.depth}
+    busy = {"pod_cleanup_queue": client.cleanup.busy, "workflow_queue": queue.busy}
+    counts = {_REQUESTS[name]: count for name, count in client.counts.items()}
+    counts |= {_EVENTS: client.events.sent, _CLEANUP: client.cleanup.sent}
+    requests: list[Series] = [
+        ({"kind": kind, "status_code": status, "verb": verb}, count)
+        for (kind, verb, status), count in sorted(counts.items())
+        if count
+    ]
+    of_workflows = {"queue_name": "workflow_queue"}
+    limiter: list[Series] = [({}, client.waits)] if controller.settings.argo in _WITH_LIMITER else []
     return written([
-        ("argo_workflows_gauge", "gauge", "Workflows by phase.", _by("phase", phases)),
-        ("argo_workflows_pods_gauge", "gauge", "Pods of workflows by phase.", _by("phase", pods)),
-        ("argo_workflows_queue_depth_gauge", "gauge", "Depth of the queue.", [(queue, controller.queue.depth)]),
-        ("argo_workflows_workers_busy_count", "gauge", "Busy workers.", [(workers, controller.queue.busy)]),
-        ("argo_workflows_is_leader", "gauge", "1 when leading.", [({}, 1)]),
+        ("argo_workflows_client_rate_limiter_latency", "histogram",
+         "A histogram of the time spent waiting for the client-side rate limiter.", limiter),
+        ("argo_workflows_gauge", "gauge", "A gauge of the number of workflows currently in the cluster in each phase",
+         _by("phase", {phase: phases[phase] for phase in _PHASES})),
+        ("argo_workflows_is_leader", "gauge",
+         "Emits 1 if leader, 0 otherwise. Always 1 if leader election is disabled", [({}, 1)]),
+        ("argo_workflows_k8s_request_total", "counter",
+         "A counter of the number of API requests sent to the Kubernetes API", requests),
+        ("argo_workflows_pods_gauge", "gauge",
+         "A gauge of the number of workflow created pods currently in the cluster in each phase",
+         _by("phase", {phase: pods[phase] for phase in ("Pending", "Running")})),
+        ("argo_workflows_queue_adds_count", "counter",
+         "A counter of additions to the work queues inside the controller", [(of_workflows, queue.adds)]),
+        ("argo_workflows_queue_depth_gauge", "gauge", "A gauge of the current depth of the queues",
+         _by("queue_name", depth)),
+        ("argo_workflows_queue_duration", "histogram",
+         "A histogram of the time events in the queues are taking to be processed", [(of_workflows, queue.work)]),
+        ("argo_workflows_queue_latency", "histogram",
+         "A histogram of the time events in the queues are taking before they are processed",
+         [(of_workflows, queue.waits)]),
+        ("argo_workflows_workers_busy_count", "gauge", "A gauge of queue workers that are busy",
+         _by("worker_type", {name: busy.get(name, 0) for name in _QUEUES})),
     ])  # fmt: skip
+
+
+def _phase(workflow: Workflow | Run) -> str:
+    if workflow.started is None:
+        return "Pending"
+    return workflow.phase if workflow.over else "Running"
 
 
 def _by(label: str, counts: Mapping[str, float]) -> list[Series]:

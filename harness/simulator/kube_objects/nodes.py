@@ -108,7 +108,7 @@ def render_lease(node: NodeSnapshot, calendar: Calendar) -> Manifest:
 
 def _status(node: NodeSnapshot, stamp: Stamp) -> Manifest:
     pool = node.pool
-    capacity = _resources(round(pool.cpu * 1000), int(pool.memory), pool.gpu, pool.pods)
+    capacity = _resources(round(pool.cpu * 1000), int(pool.memory), node.allocatable[2], pool.pods)
     return {
         "capacity": capacity,
         "allocatable": _resources(*node.allocatable, pool.pods),

@@ -1,6 +1,6 @@
 """The status of a pod and its containers, as written by a kubelet."""
 
-from harness.simulator.cluster.kubelet import EVICTED
+from harness.simulator.cluster.kubelet import BY_KUBELET, SHUT_DOWN
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC
 from harness.simulator.kfp.launcher import WAIT_FAILED
 from harness.simulator.kfp.templates import DRIVER_IMAGE, EXEC_IMAGE
@@ -44,11 +44,12 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         "qosClass": "Burstable" if requests or any(pod.limits) else "BestEffort",
         "conditions": _conditions(pod, stamp),
     }
-    if pod.disrupted and pod.deleting is not None:
+    if pod.disrupted and (pod.deleting is not None or pod.reason == SHUT_DOWN):
         why = dict(zip(("reason", "message"), pod.disrupted, strict=True))
-        status["conditions"].append(_condition("DisruptionTarget", "True", stamp(pod.deleting), why))
-    if pod.reason == EVICTED:
-        status |= {"reason": EVICTED, "message": pod.message}
+        since = pod.finished if pod.deleting is None else pod.deleting
+        status["conditions"].append(_condition("DisruptionTarget", "True", stamp(since or 0.0), why))
+    if pod.reason in BY_KUBELET:
+        status |= {"reason": pod.reason, "message": pod.message}
     if pod.nominated:
         status["nominatedNodeName"] = pod.nominated
     if pod.scheduled is None:
@@ -119,7 +120,7 @@ def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.main_ended is None:
         return {"running": {"startedAt": stamp(pod.started)}}
-    if pod.reason == EVICTED:
+    if pod.reason in BY_KUBELET:
         return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.main_ended))
     return _terminated(pod.exit_code, pod.reason, pod.message, stamp(pod.started), stamp(pod.main_ended))
 
@@ -129,7 +130,7 @@ def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.finished is None:
         return {"running": {"startedAt": stamp(pod.started)}}
-    if pod.reason == EVICTED:
+    if pod.reason in BY_KUBELET:
         return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.finished))
     code, reason = (WAIT_FAILED, "Error") if pod.wait_error else (0, "Completed")
     return _terminated(code, reason, pod.wait_error, stamp(pod.started), stamp(pod.finished))

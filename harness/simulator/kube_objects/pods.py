@@ -7,10 +7,12 @@ A pod of a KFP v2 run has the run's id in the label ``pipeline/runid``, its work
 task's name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from harness.simulator.cluster import Requirement
 from harness.simulator.cluster.shapes import cores, quantity
+from harness.simulator.dask.operator import STAGE
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.node_paths import node_id
 from harness.simulator.kfp.templates import EXEC_IMAGE
@@ -26,13 +28,15 @@ def pod_labels(pod: PodSnapshot) -> Mapping[str, str]:
     """The pod's labels, for label selectors."""
     owner = pod.owner
     if owner.workflow:
+        of_kfp = {"pipeline/runid": owner.run_id, "pipelines.kubeflow.org/v2_component": "true"}
         return {
-            "pipeline/runid": owner.run_id,
-            "pipelines.kubeflow.org/v2_component": "true",
+            **(of_kfp if owner.run_id else {}),
             "workflows.argoproj.io/completed": "true" if owner.over else "false",
             "workflows.argoproj.io/workflow": owner.workflow,
             **dict(pod.own_labels),
         }
+    if owner.dask:
+        return dict(pod.own_labels)
     template = {TEMPLATE_HASH: owner.template} if owner.template else {}
     return {"app": owner.app, "application-crd-id": "kubeflow-pipelines", **template, **dict(pod.own_labels)}
 
@@ -43,7 +47,7 @@ def pod_fields(pod: PodSnapshot) -> Mapping[str, str]:
         "metadata.name": pod.name,
         "metadata.namespace": pod.namespace,
         "spec.nodeName": pod.node,
-        "spec.restartPolicy": "Never" if pod.owner.workflow else "Always",
+        "spec.restartPolicy": _restarts(pod),
         "spec.schedulerName": "default-scheduler",
         "spec.serviceAccountName": _account(pod),
         "spec.hostNetwork": "false",
@@ -54,7 +58,13 @@ def pod_fields(pod: PodSnapshot) -> Mapping[str, str]:
 
 
 def _account(pod: PodSnapshot) -> str:
-    return "pipeline-runner" if pod.owner.workflow else pod.owner.app
+    if pod.owner.workflow:
+        return "pipeline-runner" if pod.owner.run_id else "default"
+    return pod.owner.app or "default"
+
+
+def _restarts(pod: PodSnapshot) -> str:
+    return "Never" if pod.owner.workflow or pod.role == STAGE else "Always"
 
 
 def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = MappingProxyType({})) -> Manifest:
@@ -67,11 +77,14 @@ def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = Mapp
         "labels": dict(pod_labels(pod)),
     }
     if pod.owner.workflow:
-        metadata["annotations"] = {
-            "kubectl.kubernetes.io/default-container": "main",
+        of_kfp = {
             "pipelines.kubeflow.org/runtime-role": "launcher" if pod.role == EXECUTOR else "driver",
             "pipelines.kubeflow.org/v2_component": "true",
             "sidecar.istio.io/inject": "false",
+        }
+        metadata["annotations"] = {
+            "kubectl.kubernetes.io/default-container": "main",
+            **(of_kfp if pod.owner.run_id else {}),
             "workflows.argoproj.io/node-id": node_id(pod.owner.workflow, pod.path.removeprefix(pod.owner.workflow)),
             "workflows.argoproj.io/node-name": pod.path,
         }
@@ -86,6 +99,9 @@ def _owner(pod: PodSnapshot) -> Manifest:
     if pod.owner.workflow:
         kind, name, version = "Workflow", pod.owner.workflow, "argoproj.io/v1alpha1"
         owner_uid = uid("workflow", pod.namespace, name)
+    elif pod.role == STAGE:
+        kind, name, version = "DaskCluster", pod.owner.dask, "kubernetes.dask.org/v1"
+        owner_uid = uid("daskcluster", pod.namespace, name)
     else:
         kind, name, version = "ReplicaSet", pod.name.rpartition("-")[0], "apps/v1"
         owner_uid = uid("replicaset", pod.namespace, name)
@@ -103,7 +119,7 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
         containers.insert(0, _container(WAIT, EXEC_IMAGE, {}))
     spec: Manifest = {
         "containers": containers,
-        "restartPolicy": "Never" if steps else "Always",
+        "restartPolicy": _restarts(pod),
         "serviceAccountName": _account(pod),
         "serviceAccount": _account(pod),
         "schedulerName": "default-scheduler",
@@ -117,16 +133,13 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
     }
     if steps:
         spec["initContainers"] = [_container(name, image, {}) for name, image in init_containers(pod)]
-    selector = {
-        each.key: each.values[0] for each in pod.shape.requirements if each.operator == "In" and len(each.values) == 1
-    }
-    others = [each for each in pod.shape.requirements if each.key not in selector]
-    if selector:
-        spec["nodeSelector"] = selector
-    if others:
-        terms = [{"key": each.key, "operator": each.operator, "values": list(each.values)} for each in others]
-        required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+    if pod.shape.selector:
+        spec["nodeSelector"] = dict(pod.shape.selector)
+    if pod.shape.affinity:
+        required = {"nodeSelectorTerms": [{"matchExpressions": _expressions(term)} for term in pod.shape.affinity]}
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    if pod.deadline_s:
+        spec["activeDeadlineSeconds"] = pod.deadline_s
     if pod.owner.claim:
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": pod.owner.claim}}]
     if pod.shape.priority in classes:
@@ -134,6 +147,13 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
     if pod.node:
         spec["nodeName"] = pod.node
     return spec
+
+
+def _expressions(term: Iterable[Requirement]) -> list[Manifest]:
+    return [
+        {"key": each.key, "operator": each.operator, **({"values": list(each.values)} if each.values else {})}
+        for each in term
+    ]
 
 
 def _container(name: str, image: str, resources: Manifest) -> Manifest:

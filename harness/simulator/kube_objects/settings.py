@@ -14,11 +14,13 @@ LIMITS = ("parallelism", "namespaceParallelism")  # keys of the controller's con
 
 
 def _rate(platform: Platform, value: float, replicas: int) -> None:
-    platform.server.bucket.rate = value * max(replicas, 1)  # each replica has its own client
+    for bucket in platform.server.buckets:
+        bucket.rate = value * max(replicas, 1)  # each replica has its own clients
 
 
 def _burst(platform: Platform, value: float, replicas: int) -> None:
-    platform.server.bucket.burst = value * max(replicas, 1)
+    for bucket in platform.server.buckets:
+        bucket.burst = value * max(replicas, 1)
 
 
 def _agent_workers(platform: Platform, value: float, _: int) -> None:
@@ -39,6 +41,10 @@ def _controller_burst(platform: Platform, value: float, _: int) -> None:
 
 def _controller_workers(platform: Platform, value: float, _: int) -> None:
     platform.controller.queue.workers = int(value)
+
+
+def _cleanup_workers(platform: Platform, value: float, _: int) -> None:
+    platform.controller.client.cleanup.employ(int(value))
 
 
 def _requeue_s(platform: Platform, value: float, _: int) -> None:
@@ -65,6 +71,7 @@ _SETTINGS: Mapping[tuple[str, str], tuple[_Apply, Callable[[str], float]]] = {
     (CONTROLLER, "--qps"): (_controller_rate, _above_0),
     (CONTROLLER, "--burst"): (_controller_burst, _count),
     (CONTROLLER, "--workflow-workers"): (_controller_workers, _count),
+    (CONTROLLER, "--pod-cleanup-workers"): (_cleanup_workers, _count),
     (CONTROLLER, "DEFAULT_REQUEUE_TIME"): (_requeue_s, parse_duration),
 }
 
@@ -105,13 +112,13 @@ def _arguments(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield argument, following
 
 
-def parallelism(configuration: Mapping[str, str]) -> int:
-    """The maximum of running workflows in the controller's configuration; 0 is no limit.
+def limits(configuration: Mapping[str, str]) -> tuple[int, int]:
+    """The maximum of running workflows in the controller's configuration, in all and of each namespace; 0 is no limit.
 
     Raises:
         ValueError: a limit is not a number.
     """
-    limits = [int(configuration[name]) for name in LIMITS if configuration.get(name)]
-    if any(limit < 0 for limit in limits):
+    most, most_of_each = (int(configuration.get(name) or 0) for name in LIMITS)
+    if min(most, most_of_each) < 0:
         raise ValueError("a limit on workflows must not be below 0")
-    return min((limit for limit in limits if limit), default=0)
+    return most, most_of_each

@@ -18,7 +18,7 @@ _MAIN: Mapping[str, Any] = MappingProxyType({"name": "main"})  # as Argo names i
 
 
 class Labels(NamedTuple):
-    """A pod's owner as its labels show it: a workflow or a deployment."""
+    """A pod's owner as its labels show it: a workflow, a deployment, or a Dask cluster."""
 
     workflow: str = ""
     run_id: str = ""
@@ -26,6 +26,7 @@ class Labels(NamedTuple):
     app: str = ""
     deployment: str = ""
     template: str = ""  # the hash of the deployment's template
+    dask: str = ""  # the cluster's name
     claim: str = ""  # of the volume mounted by the pod
     container: Mapping[str, Any] = _MAIN  # the fields of the main container that the owner sets
 
@@ -70,6 +71,7 @@ class PodSnapshot(NamedTuple):
     own_labels: tuple[tuple[str, str], ...]
     unreachable: float | None  # since when its node counts as lost
     init_s: float  # of the driver in an init container
+    deadline_s: int  # of the whole pod, seconds; 0 is none
 
 
 class NodeSnapshot(NamedTuple):
@@ -162,13 +164,15 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
         pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.wait_error, pod.deleting,
         pod.grace_s, _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
-        node.unreachable if node is not None else None, pod.init_s,
+        node.unreachable if node is not None else None, pod.init_s, pod.deadline_s,
     )  # fmt: skip
 
 
 def _disrupted(pod: Pod) -> tuple[str, ...]:
     if pod.preemptor is not None:
         return DISRUPTED_BY_SCHEDULER
+    if pod.disrupted:
+        return pod.disrupted
     had_ended = pod.deleting is None or (pod.finished is not None and pod.finished < pod.deleting)
     return DISRUPTED_BY_GC if not had_ended and pod.node is not None and pod.node.gone is not None else ()
 
@@ -193,6 +197,7 @@ class WorkflowSnapshot(NamedTuple):
     created: float
     started: float | None
     finished: float | None
+    held: bool  # it was postponed before it started
     kept: bool  # the API server has stored its final state
     run_name: str
     retries: int  # by KFP's defaults; 0 is none
@@ -206,5 +211,6 @@ def workflow_snapshot(
     nodes = nodes_of(workflow, wrapped=retries > 0, deadline=deadline, waits=waits)
     return WorkflowSnapshot(
         workflow.name, workflow.namespace, workflow.run_id, workflow.phase, deadline or workflow.message,
-        workflow.created, workflow.started, workflow.finished, workflow.kept, run_name, retries, tuple(nodes),
+        workflow.created, workflow.started, workflow.finished, workflow.held, workflow.kept, run_name, retries,
+        tuple(nodes),
     )  # fmt: skip

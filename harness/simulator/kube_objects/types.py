@@ -68,9 +68,14 @@ def resource_types(
         resources.endpoint_slices(
             **shown(lambda slice_: render_endpoint_slice(slice_, stamp)), listing=computed.endpoint_slices
         ),
-        resources.deployments(**shown(lambda deployment: render_deployment(deployment, stamp))),
+        resources.deployments(
+            **shown(lambda found: found if isinstance(found, dict) else render_deployment(found, stamp))
+        ),
         resources.replica_sets(**shown(lambda these: render_replica_set(these, stamp))),
-        resources.workflows(**shown(lambda workflow: render_workflow(workflow, calendar))),
+        resources.workflows(
+            **shown(lambda found: found if isinstance(found, dict) else render_workflow(found, calendar))
+        ),
+        *(each(**shown(dict)) for each in (*resources.ARGO_TYPES, *resources.DASK_TYPES)),
         resources.machine_deployments(**shown(lambda pool: render_pool(pool, stamp))),
         resources.service_accounts(**shown(dict)),
         *(each(**shown(dict)) for each in resources.RBAC_TYPES),

@@ -1,9 +1,10 @@
 """The Kubernetes view of the model: every change becomes a new object version and its events."""
 
+from functools import partial
 from typing import cast
 
 from harness.simulator.cluster import Change, Node, Pod
-from harness.simulator.cluster.quota import NAME as QUOTA
+from harness.simulator.cluster.quota import Quota
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
@@ -16,10 +17,11 @@ from harness.simulator.kube_objects.config_maps import (
     ConfigMap,
     Group,
     controller_configuration,
+    limits,
 )
 from harness.simulator.kube_objects.deployments import Deployment, Deployments
 from harness.simulator.kube_objects.event_log import EventLog
-from harness.simulator.kube_objects.events import pod_events
+from harness.simulator.kube_objects.events import not_created, pod_events
 from harness.simulator.kube_objects.installation import (
     NAMESPACES,
     STORAGE_CLASS,
@@ -38,6 +40,7 @@ from harness.simulator.kube_objects.snapshots import (
     Worded,
     node_snapshot,
     pod_snapshot,
+    uid,
     workflow_snapshot,
 )
 from harness.simulator.kube_objects.types import Computed, Listed, resource_types
@@ -68,7 +71,7 @@ class KubernetesView:
         self.claims: dict[str, Claim] = {}
         self.configuration: dict[str, str] = {}  # of the workflow controller
         self._services: tuple[Service, ...] = ()
-        self._quota_since: float | None = None
+        self._quotas_since: dict[str, float] = {}  # by namespace
         self._priorities: dict[int, str] = {}  # value → class
         self._groups: dict[str, Group] = {}  # node pools, by name
         computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
@@ -106,9 +109,9 @@ class KubernetesView:
         for pool in platform.profile.pools:
             self._pool_changed(pool)
         own = platform.profile.namespace
-        for name in (*NAMESPACES, own):
+        for name in (*NAMESPACES, own, *(each.namespace for each in platform.profile.tenants)):
             self.store.put("namespaces", "", name, name)
-        for plural, namespace, document in first_documents(own, self.calendar.stamp(0.0)):
+        for plural, namespace, document in first_documents(platform.profile, self.calendar.stamp(0.0)):
             self.store.put(plural, namespace, document["metadata"]["name"], document)
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
@@ -124,19 +127,17 @@ class KubernetesView:
         for name, value in {**SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
             self._priorities[value] = name
             self.store.put("priorityclasses", "", name, PriorityClass(name, value))
-        platform.controller.quota.changed = self._quota_changed
-        self._quota_changed()
+        quotas = platform.controller.quotas
+        for namespace, quota in {own: quotas.shared, **quotas.of_tenants}.items():
+            quota.changed = partial(self._quota_changed, namespace, quota)
+            quota.changed()
 
-    def _quota_changed(self) -> None:
-        quota, namespace = self.platform.controller.quota, self.platform.profile.namespace
-        if not quota.hard and self._quota_since is None:
+    def _quota_changed(self, namespace: str, quota: Quota) -> None:
+        if not quota.hard and namespace not in self._quotas_since:
             return
-        if self._quota_since is None:
-            self._quota_since = self._now
+        since = self._quotas_since.setdefault(namespace, self._now)
         hard, used = (tuple(each.items()) for each in (quota.hard, quota.used))
-        self.store.put(
-            "resourcequotas", namespace, QUOTA, QuotaSnapshot(QUOTA, namespace, hard, used, self._quota_since)
-        )
+        self.store.put("resourcequotas", namespace, quota.name, QuotaSnapshot(quota.name, namespace, hard, used, since))
 
     def _deployment_changed(self, deployment: Deployment) -> None:
         name, platform = deployment.component.name, self.platform
@@ -151,11 +152,12 @@ class KubernetesView:
         namespace = self.platform.profile.namespace
         self.store.put("configmaps", namespace, CONFIGURATION, ConfigMap(CONFIGURATION, namespace, data))
 
-    def _limited(self, workflows: int) -> None:
-        """The controller's limit changed: show it in the configuration."""
-        if settings.parallelism(self.configuration) != workflows:
+    def _limited(self) -> None:
+        """The controller's limits changed: show them in the configuration."""
+        throttler = self.platform.controller.throttler
+        if settings.limits(self.configuration) != (throttler.most, throttler.most_of_each):
             kept = {name: value for name, value in self.configuration.items() if name not in settings.LIMITS}
-            self.configure({**kept, "parallelism": str(workflows)} if workflows else kept)
+            self.configure({**kept, **limits(throttler)})
 
     def set_claim(self, claim: Claim) -> None:
         """Update a volume claim."""
@@ -166,8 +168,13 @@ class KubernetesView:
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Store the pod's new state, and the events of its change."""
-        if change is Change.REFUSED:  # no pod was created: only the workflow's node says so
-            self.workflow_changed(cast("Workflow", pod.owner))
+        if change is Change.REFUSED:  # no pod was created: its owner says so
+            if isinstance(pod.owner, Labels):
+                name = pod.name.rpartition("-")[0]
+                about = Subject("ReplicaSet", pod.namespace, name, uid("replicaset", pod.namespace, name))
+                self._log.write(about, not_created(detail))
+            else:
+                self.workflow_changed(cast("Workflow", pod.owner))
             return
         if change is Change.UNSCHEDULABLE:
             detail = self._explanations[pod.name] = self.platform.cluster.scheduler.ranks.explain(pod.shape)
@@ -186,7 +193,7 @@ class KubernetesView:
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
-        if isinstance(pod.owner, Labels) and change in _OF_REPLICAS:
+        if isinstance(pod.owner, Labels) and pod.owner.deployment and change in _OF_REPLICAS:
             self.deployments.pod_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
         for worded in pod_events(pod, change, detail):

@@ -44,9 +44,10 @@ def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str,
     stamp, namespace = calendar.stamp, workflow.namespace
     labels = {"pipeline/runid": workflow.run_id}
     annotations = {"pipelines.kubeflow.org/run_name": workflow.run_name}
-    if workflow.started is not None:
+    if workflow.started is not None or workflow.held:
         labels["workflows.argoproj.io/completed"] = "true" if workflow.finished is not None else "false"
         labels["workflows.argoproj.io/phase"] = workflow.phase
+    if workflow.started is not None and not workflow.held:
         annotations["workflows.argoproj.io/pod-name-format"] = "v2"
     if workflow.kept:
         labels["pipeline/persistedFinalState"] = "true"
@@ -76,7 +77,7 @@ def _status(workflow: WorkflowSnapshot, stamp: Stamp) -> dict[str, Any]:
     times: dict[str, Any] = {"finishedAt": _at(workflow.finished, stamp), "startedAt": _at(workflow.started, stamp)}
     message = {"message": workflow.message} if workflow.message else {}
     if workflow.started is None:
-        return times | message | ({"phase": workflow.phase} if message else {})
+        return times | message | ({"phase": workflow.phase, "progress": "0/0"} if message else {})
     nodes = {node.path: node for node in workflow.nodes}
     running = any(node.type == POD and node.phase == phases.RUNNING for node in workflow.nodes)
     conditions = [{"status": str(running), "type": "PodRunning"}]

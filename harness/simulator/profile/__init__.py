@@ -20,10 +20,12 @@ from harness.simulator.profile.settings import (
     Scheduler,
     Step,
     Taint,
+    Tenant,
 )  # fmt: skip
+from harness.simulator.profile.spot import Eviction
 
 __all__ = [
     "Account", "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database",
-    "Execution", "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Pool", "Profile", "Quota", "Requests", "Runtime",
-    "Scheduler", "Step", "Taint",
+    "Eviction", "Execution", "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Pool", "Profile", "Quota", "Requests",
+    "Runtime", "Scheduler", "Step", "Taint", "Tenant",
 ]  # fmt: skip

@@ -1,10 +1,14 @@
 """Checks of a whole profile: settings that are valid one by one, but not together."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.simulator.profile.accounts import MASTERS
 from harness.simulator.profile.settings import Pool, Profile
+from harness.simulator.profile.spot import Eviction
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class Problem(NamedTuple):
@@ -45,8 +49,24 @@ def _problems(profile: Profile) -> Iterator[Problem]:
         if not any(MASTERS in each.groups for each in profile.accounts):
             hint = f"give one of them groups: ['{MASTERS}']"
             yield Problem("accounts", "nobody could give them rights, as nobody may do everything", hint)
+    yield from _of_tenants(profile)
     if profile.hetida is not None:
         yield from _repeated("hetida.adapters[{}].id", "adapters", [each.id for each in profile.hetida.adapters])
+
+
+def _of_tenants(profile: Profile) -> Iterator[Problem]:
+    yield from _repeated("tenants[{}].namespace", "tenants", [each.namespace for each in profile.tenants])
+    accounts = [each.name for each in profile.accounts]
+    for index, tenant in enumerate(profile.tenants):
+        if not _NAMESPACE.fullmatch(tenant.namespace) or tenant.namespace == profile.namespace:
+            hint = "use at most 63 of a-z, 0-9 and -, and not the platform's own namespace"
+            yield Problem(f"tenants[{index}].namespace", f"'{tenant.namespace}' can't be a tenant's namespace", hint)
+        if tenant.owner and tenant.owner not in accounts:
+            known = ", ".join(accounts) or "none"
+            message = f"there is no account '{tenant.owner}'"
+            yield Problem(f"tenants[{index}].owner", message, f"define it under accounts, which has: {known}")
+    if profile.tenants and profile.hetida is not None:
+        yield Problem("tenants", "only KFP and Argo have tenants, not hetida designer", "leave out one of the two")
 
 
 def _repeated(key: str, kind: str, names: list[str]) -> Iterator[Problem]:
@@ -58,6 +78,10 @@ def _repeated(key: str, kind: str, names: list[str]) -> Iterator[Problem]:
 def _of_pool(pool: Pool, key: str, *, grows: bool) -> Iterator[Problem]:
     if grows and pool.initial > pool.max:
         yield Problem(f"{key}.initial", f"{pool.initial} nodes at the start are more than max, {pool.max}", "raise max")
+    if not pool.spot and pool.eviction != Eviction():
+        yield Problem(f"{key}.eviction", "the pool has no spot machines", "add spot: true, or leave it out")
+    if pool.eviction.max_price is not None and not pool.eviction.prices.prices:
+        yield Problem(f"{key}.eviction.max_price", "there are no prices to compare it with", "add prices: FILE.csv")
     if pool.min > pool.max:
         yield Problem(f"{key}.min", f"{pool.min} is more than max, {pool.max}", "raise max or lower min")
     for name, reserved, machine in (

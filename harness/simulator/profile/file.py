@@ -18,6 +18,7 @@ from harness.model.errors import ConfigError
 from harness.simulator.engine.distributions import FORMS, Amount, parse_amount
 from harness.simulator.profile.bounds import OneOf, Range, Scalar
 from harness.simulator.profile.checks import problem
+from harness.simulator.profile.prices import PriceSeries, parse_prices
 from harness.simulator.profile.settings import Profile
 
 _BUILT_IN = files("harness.simulator.profile") / "built_in"
@@ -130,6 +131,8 @@ class _Reader:
 
     def _value(self, hint: Any, node: yaml.Node, key: str) -> object:
         origin, args = get_origin(hint), get_args(hint)
+        if hint is PriceSeries:
+            return self._prices(node, key)
         if origin is Annotated:
             return self._annotated(args[0], args[1:], node, key)
         if origin in {Union, types.UnionType}:
@@ -176,6 +179,15 @@ class _Reader:
         if value < 0:
             raise self.error(node, key, f"{plain} is below 0", "give 0 or more")
         return value
+
+    def _prices(self, node: yaml.Node, key: str) -> PriceSeries:
+        """From the CSV file that the value names, beside the profile."""
+        path = Path(self._where).parent / str(self._plain(node))
+        try:
+            return parse_prices(reading.read_text(path), str(path))
+        except OSError as error:
+            hint = "give the path of a CSV file, from the profile's folder"
+            raise self.error(node, key, f"{path} can't be read: {error.strerror}", hint) from error
 
     def _scalar(self, kind: type, node: yaml.Node, key: str) -> object:
         plain = self._plain(node)

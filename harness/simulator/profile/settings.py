@@ -27,6 +27,7 @@ from harness.simulator.profile.bounds import (
     SomeSeconds,
 )  # fmt: skip
 from harness.simulator.profile.hetida import Hetida
+from harness.simulator.profile.spot import Eviction
 from harness.simulator.profile.store_products import StoreProduct
 
 _MI = 2**20
@@ -38,6 +39,7 @@ _PROVISIONING = Amount(Lognormal(90.0, 180.0))
 _LATENCY = Amount(Lognormal(0.02, 0.08))
 _DRIVING = Amount(Uniform(0.6, 1.6))
 _COMPUTING = Amount(Lognormal(30.0, 90.0))
+_NONE = fixed(0.0)
 _OUTPUT = Amount(Lognormal(20 * _MI, 100 * _MI))
 _CPU = fixed(0.5)
 _MEMORY = fixed(200 * _MI)
@@ -60,6 +62,7 @@ class Pool:
     cpu: SomeCores = 4.0  # of the machine
     memory: SomeBytes = 16 * _GI
     gpu: int = 0
+    driver: DurationAmount = _NONE  # on a new node: from its readiness until its GPUs can be allocated
     reserved_cpu: Cores = 0.14  # reserved for the node itself: allocatable = machine - reserved
     reserved_memory: Bytes = 2.25 * _GI
     pods: Count = 110
@@ -68,6 +71,7 @@ class Pool:
     max: int = 3
     spot: bool = False
     evictions_per_hour: float = 0.0  # of one spot node
+    eviction: Eviction = Eviction()  # of a spot pool, besides its rate
     price: float | None = None  # of one node, per hour
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
@@ -168,6 +172,15 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Tenant:
+    """A user's namespace, as a Kubeflow profile makes it: its owner may do everything with the pipelines in it."""
+
+    namespace: str
+    owner: str = ""  # one of the profile's accounts
+    quota: Quota = Quota()
+
+
+@dataclass(frozen=True, slots=True)
 class Requests:
     """What the workflow controller asks of Kubernetes, besides updates of workflows and events: a token each."""
 
@@ -211,7 +224,10 @@ class Controller:
     burst: Count = 30
     requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change to the next reconciliation, unless one is due
     parallelism: int = 0  # maximum of running workflows; 0 is no limit
-    error_retries: int = 2  # for a lost pod, not for a failed one; with 0, pods have no Retry node around them
+    namespace_parallelism: int = 0  # namespaceParallelism: maximum of running workflows of each namespace
+    error_retries: int = 2  # without set_retry; with 0, pods have no Retry node around them
+    # After which ends pods are retried; "" is KFP's OnError, or with error_retries 0 Argo's own OnFailure.
+    retry_policy: Annotated[str, OneOf(("", "OnError", "OnFailure", "Always"))] = ""
     ttl_s: Seconds = 3600.0  # how long finished workflows and their pods are kept
     driver: DurationAmount = _DRIVING  # a driver pod's main container
     driver_cpu: Cores = 0.1
@@ -266,6 +282,8 @@ class Step:
     cpu: QuantityAmount = _CPU  # cores used while unconstrained
     memory: QuantityAmount = _MEMORY  # peak bytes
     failing: Share = 0.0  # share of attempts that fail
+    # Of work between two checkpoints: after a loss, the next attempt resumes from the latest; 0 is from the beginning.
+    checkpoint_s: Seconds = 0.0
     requests_cpu: Cores = 0.0  # where the pipeline requests nothing
     requests_memory: Bytes = 0.0
     priority_class: str = ""  # of its pods; one of the profile's
@@ -307,6 +325,7 @@ class Profile:
     steps: tuple[Step, ...] = (Step(),)
     caching: bool = True  # the server's execution cache; pipelines have to enable it too
     namespace: str = "kubeflow"
+    tenants: tuple[Tenant, ...] = ()  # with any, KFP serves several users: runs are in their namespaces
     accounts: tuple[Account, ...] = ()  # of the Kubernetes API; without any, every client may do everything
     metrics_server: bool = True  # whether the usage of nodes and pods can be asked for (`kubectl top`)
     # PriorityClasses besides Kubernetes' own: name → value. Pods without one have the priority 0.

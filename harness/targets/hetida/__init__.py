@@ -22,7 +22,7 @@ from harness.model.plan import Plan
 from harness.model.scenario import Scenario
 from harness.targets.completed_run import CompletedRun
 from harness.targets.hetida.answers import completed_run, error_text, parse_expectations
-from harness.targets.hetida.api import JSON, Backend, round_trip_s
+from harness.targets.hetida.api import JSON, Backend, release, round_trip_s
 from harness.targets.hetida.transformation import (
     Transformation,
     execution_of,
@@ -31,6 +31,7 @@ from harness.targets.hetida.transformation import (
     read_json,
     without_values,
 )
+from harness.targets.origin import path_of
 from harness.targets.target import Prepared, RejectedError, Service, SetUp
 
 __all__ = [
@@ -100,7 +101,7 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
         raise ConfigError(f"{path} is an execution input", "give --mode runtime, or an exported transformation")
     package = {**found.exported, "test_wiring": found.wiring} if found.exported else _as_exported(found)
     packed = orjson.dumps(package, option=orjson.OPT_INDENT_2)
-    return Prepared(options, found.name, found.parameters(), packed, "--from-workflow")
+    return Prepared(options, found.name, found.parameters(), packed, inferred_with="--from-workflow")
 
 
 def _wiring(raw: Any, where: str) -> dict[str, Any]:
@@ -133,7 +134,7 @@ class HetidaTarget:
         self._package = package
         self._host = host
         self._mode = options.get("mode", "backend")
-        self._api = "" if urlsplit(host).path.strip("/") else "/api"
+        self._api = "" if path_of(host) else "/api"
         self._wiring = orjson.loads(options.get("wiring") or "null")
         self._execution = orjson.loads(options.get("execution") or "{}")
         self._expected = parse_expectations(options.get("expect_output", ""))
@@ -145,7 +146,8 @@ class HetidaTarget:
         if self._mode == "runtime":
             empty_s = round_trip_s(exchange, "/engine/info", "a runtime")
             found = parse_transformation(self._execution, "the execution input")
-            return SetUp({"empty_s": f"{empty_s:.6f}"}, found.parameters())
+            options = {"empty_s": f"{empty_s:.6f}"}
+            return SetUp(options, found.parameters(), release(exchange, "/engine/info", "hetida runtime"))
         empty_s = round_trip_s(exchange, f"{self._api}/adapters/", "a backend")
         backend, group = Backend(exchange, self._api), self._options.get("revision_group", "")
         stored = backend.latest(group) if group else backend.transformation(self._options["id"], self._package)
@@ -158,7 +160,16 @@ class HetidaTarget:
                 f"its adapters are: {', '.join(sorted(known))}; see HETIDA_DESIGNER_ADAPTERS of the backend",
             )
         options = {"empty_s": f"{empty_s:.6f}", "wiring": orjson.dumps(found.wiring).decode(), "name": found.name}
-        return SetUp({**options, **self._callback()}, found.parameters())
+        versions = release(exchange, f"{self._api}/info", "hetida backend")
+        return SetUp({**options, **self._callback()}, found.parameters(), versions)
+
+    def versions(self, exchange: Exchange) -> Mapping[str, str]:
+        """See `NamesVersions.versions`."""
+        if self._mode == "runtime":
+            round_trip_s(exchange, "/engine/info", "a runtime")
+            return release(exchange, "/engine/info", "hetida runtime")
+        round_trip_s(exchange, f"{self._api}/adapters/", "a backend")
+        return release(exchange, f"{self._api}/info", "hetida backend")
 
     def submit(self, scenario: Scenario, exchange: Exchange) -> str | CompletedRun:
         """One execution; see `Target.submit`. Only an asynchronous one continues after its answer."""

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.model.http import HttpAnswer
+from harness.model.http import HttpAnswer, redirection
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, SENDING, SUCCEEDED
 from harness.targets.completed_run import CompletedRun
 
@@ -137,6 +137,8 @@ def _error(body: Mapping[str, Any]) -> str:
 
 def error_text(answer: HttpAnswer) -> str:
     """The error in an answer without a result: FastAPI's `detail`, or the beginning of the body."""
+    if away := redirection(answer):
+        return away
     try:
         detail = orjson.loads(answer.body)["detail"]
     except (ValueError, KeyError, TypeError):

@@ -25,6 +25,16 @@ def round_trip_s(exchange: Exchange, path: str, kind: str) -> float:
     return min(_timed(exchange, path, kind) for _ in range(_PINGS))
 
 
+def release(exchange: Exchange, path: str, component: str) -> dict[str, str]:
+    """The version that a component names at `path`, by the component's name; empty if it names none."""
+    answer = exchange(HttpRequest("GET", path))
+    try:
+        named = orjson.loads(answer.body).get("version") if answer.status // 100 == 2 else None
+    except (ValueError, AttributeError):
+        return {}
+    return {component: named} if isinstance(named, str) and named else {}
+
+
 def _timed(exchange: Exchange, path: str, kind: str) -> float:
     begun = time.perf_counter()
     answer = exchange(HttpRequest("GET", path))

@@ -16,28 +16,45 @@ import orjson
 from harness.model.errors import ConfigError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.options import Option
-from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
+from harness.prepare.options import parse_settings
 from harness.targets.kfp.api import JSON, ROOT, Api, HttpError, error_text
+from harness.targets.kfp.listing import listed, merged, next_tokens
 from harness.targets.kfp.pipeline import inputs_of, read_pipeline, without_values
-from harness.targets.kfp.tasks import instant, tasks_of
+from harness.targets.kfp.places import Place, pack, unpack
+from harness.targets.kfp.tasks import tasks_of
+from harness.targets.scenarios import Input
 from harness.targets.target import Cleanup, ListedRun, Prepared, RejectedError, RunPage, SetUp, TaskDetail
 
 __all__ = [
-    "DEFAULTS", "EXAMPLE", "HOST_VARIABLE", "OPTIONS", "KfpTarget", "from_plan", "prepare", "without_values",
+    "DEFAULTS", "EXAMPLE", "FILE_VARIABLES", "HOST_VARIABLE", "OPTIONS", "KfpTarget", "from_plan", "prepare",
+    "without_values",
 ]  # fmt: skip
 
+_TENANT_NAMESPACE = Option(
+    "tenant-namespace", "",
+    "namespace of a tenant: it gets an experiment, and the runs whose scenario names this tenant; repeatable",
+    repeatable=True,
+)  # fmt: skip
 OPTIONS = (
     Option("pipeline", "", "compiled pipeline (IR YAML); uploaded once, then submitted by version", file="yaml"),
+    Option(
+        "prepare",
+        "",
+        "changes of the pipeline's steps, as pipeswarm prepare makes them: spot=aks,retries=5",
+        parse_settings,
+    ),
     Option("pipeline-id", "", "id of an uploaded pipeline, instead of --pipeline"),
     Option("version-id", "", "id of its version (default: the newest)"),
     Option("experiment", "pipeswarm", "experiment of the runs; created if absent"),
+    _TENANT_NAMESPACE,
     Option("service-account", "", "service account of the runs' pods"),
     Option("caching", "off", "off: execute every task · keep: allow cached results", choices=("off", "keep")),
 )
 DEFAULTS = {"simulate": "demo"}
 HOST_VARIABLE = "KF_PIPELINES_ENDPOINT"
+FILE_VARIABLES = {"token-file": "KF_PIPELINES_SA_TOKEN_PATH", "ca-file": "KF_PIPELINES_SSL_SA_CERTS"}
 # What the simulated platform runs when no pipeline is given: compiled from examples/training.py.
 EXAMPLE = Path(__file__).parent.with_name("training.yaml")
 
@@ -46,9 +63,6 @@ _ALREADY_EXISTS = 409
 _NOT_FOUND = 404
 # The server's message, with status 400, when a run to terminate has ended already.
 _ALREADY_ENDED = "Row not found"
-_TERMINAL = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
-_CANCELING = "CANCELING"
-_UNKNOWN = "RUNTIME_STATE_UNSPECIFIED"
 _MAX_SKEW_NS = 120 * 10**9  # the platform's clock may be behind ours
 
 
@@ -59,17 +73,28 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
         "namespace": texts["namespace"],
         "service_account": texts["service-account"],
     }
+    tenants = _TENANT_NAMESPACE.read(texts["tenant-namespace"])
+    if tenants and texts["namespace"]:
+        raise ConfigError("--namespace and --tenant-namespace exclude each other", "give one of them")
+    if tenants:
+        options["tenants"] = ";".join(tenants)
     if texts["pipeline"] and texts["pipeline-id"]:
         raise ConfigError("--pipeline and --pipeline-id exclude each other", "give one of them")
     if texts["pipeline-id"]:
+        if texts["prepare"]:
+            raise ConfigError(
+                "--prepare changes a pipeline before its upload", "give --pipeline FILE, not --pipeline-id"
+            )
         options |= {"pipeline_id": texts["pipeline-id"], "version_id": texts["version-id"]}
         return Prepared(options, texts["pipeline-id"])
     if not texts["pipeline"] and not simulated:
         raise ConfigError("no pipeline to run", "give --pipeline FILE (compiled IR) or --pipeline-id ID")
     path = Path(texts["pipeline"]) if texts["pipeline"] else EXAMPLE
-    pipeline = read_pipeline(path, keep_caching=texts["caching"] == "keep")
+    changes = parse_settings(texts["prepare"])
+    pipeline = read_pipeline(path, changes, keep_caching=texts["caching"] == "keep")
     options["pipeline_name"] = f"{pipeline.name}-{pipeline.digest[:12]}"
-    return Prepared(options, pipeline.name, pipeline.inputs, pipeline.package)
+    original = pipeline.original if changes else None
+    return Prepared(options, pipeline.name, pipeline.inputs, pipeline.package, original=original)
 
 
 def from_plan(plan: Plan, package: bytes | None = None) -> "KfpTarget":
@@ -81,22 +106,31 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "KfpTarget":
 class KfpTarget:
     """One KFP installation.
 
-    `options`: experiment, namespace, service_account, pipeline_id, version_id; pipeline_name when `package` (compiled
-    IR) is to be uploaded; after `set_up` also experiment_id. Runs created before `since` (UTC ns) belong to other tests
-    in the same experiment and are not listed.
+    `options`: experiment, namespace, service_account, pipeline_id, version_id; tenants, the namespaces of tenants;
+    pipeline_name when `package` (compiled IR) is to be uploaded; after `set_up` also experiment_id, and the tenants'
+    places. Runs created before `since` (UTC ns) belong to other tests in the same experiment and are not listed.
     """
 
     def __init__(self, options: Mapping[str, str], since: int = 0, package: bytes | None = None) -> None:
         self._options = options
         self._package = package
         self._since = since
-        self._template = self._body_template()
+        only = Place(*(options.get(name, "") for name in ("experiment_id", "pipeline_id", "version_id")))
+        self._places = unpack(options.get("places", "")) or {options.get("namespace", ""): only}
+        self._templates = {tenant: self._body_template(place) for tenant, place in self._places.items()}
+        self._template = next(iter(self._templates.values()))  # of runs without tenants
 
     def set_up(self, exchange: Exchange) -> SetUp:
-        """Find or create the experiment and the pipeline version; see `Target.set_up`."""
+        """Find or create the experiment and the pipeline version, in each namespace; see `Target.set_up`."""
         api = Api(exchange)
-        namespace = self._options.get("namespace", "")
-        api.healthz(namespace)
+        tenants = tuple(filter(None, self._options.get("tenants", "").split(";")))
+        release = api.healthz(self._options.get("namespace", ""), tenants)
+        found = {name: self._set_up_in(api, name) for name in tenants or (self._options.get("namespace", ""),)}
+        place, inputs = next(iter(found.values()))
+        places = {"places": pack({name: each for name, (each, _) in found.items()})} if tenants else {}
+        return SetUp(place._asdict() | places, inputs, {"kfp": release} if release else {}, tenants)
+
+    def _set_up_in(self, api: Api, namespace: str) -> tuple[Place, tuple[Input, ...]]:
         experiment = _experiment(api, self._options["experiment"], namespace)
         if self._package is not None:
             pipeline = _uploaded(api, self._options["pipeline_name"], namespace, self._package)
@@ -105,12 +139,18 @@ class KfpTarget:
             pipeline = self._options["pipeline_id"]
             version = self._options.get("version_id", "") or _latest_version(api, pipeline)
         found = api.get(f"/pipelines/{quote(pipeline)}/versions/{quote(version)}")
-        ids = {"experiment_id": experiment, "pipeline_id": pipeline, "version_id": version}
-        return SetUp(ids, inputs_of(f"version {version} of pipeline {pipeline}", _spec(found)))
+        inputs = inputs_of(f"version {version} of pipeline {pipeline}", _spec(found))
+        return Place(experiment, pipeline, version), inputs
+
+    def versions(self, exchange: Exchange) -> Mapping[str, str]:
+        """See `NamesVersions.versions`."""
+        release = Api(exchange).healthz(self._options.get("namespace", ""))
+        return {"kfp": release} if release else {}
 
     def submit(self, scenario: Scenario, exchange: Exchange) -> str:
         """``POST /runs`` by version reference; see `Target.submit`."""
-        body = self._template | {"display_name": scenario.run_name, "runtime_config": {"parameters": scenario.values}}
+        template = self._templates.get(scenario.tenant, self._template)
+        body = template | {"display_name": scenario.run_name, "runtime_config": {"parameters": scenario.values}}
         answer = exchange(HttpRequest("POST", f"{ROOT}/runs", orjson.dumps(body), JSON))
         if answer.status // 100 != 2:
             raise RejectedError(answer.status, error_text(answer))
@@ -125,21 +165,30 @@ class KfpTarget:
     def list_runs(self, exchange: Exchange, page: str = "") -> RunPage:
         """``GET /runs`` of the experiment, 200 per page, newest first; see `ListsRuns.list_runs`.
 
-        A page token carries the order and the filter: KFP 2.17 rejects a timestamp filter repeated beside it.
+        With several tenants one page of each is asked for. A page token carries the order and the filter: KFP 2.17
+        rejects a timestamp filter repeated beside it.
         """
-        query = {
-            "experiment_id": self._options["experiment_id"],
-            "namespace": self._options.get("namespace", ""),
-            "page_size": str(_PAGE),
+        if len(self._places) == 1:
+            ((namespace, place),) = self._places.items()
+            return RunPage(*self._page(exchange, place.experiment_id, namespace, page))
+        asked = next_tokens(page, self._places)
+        pages = {
+            name: self._page(exchange, self._places[name].experiment_id, name, token) for name, token in asked.items()
         }
-        if page:
-            query["page_token"] = page
+        return RunPage(*merged(pages))
+
+    def _page(
+        self, exchange: Exchange, experiment: str, namespace: str, token: str
+    ) -> tuple[tuple[ListedRun, ...], str]:
+        """The runs of one page of an experiment, and the token of the next one."""
+        query = {"experiment_id": experiment, "namespace": namespace, "page_size": str(_PAGE)}
+        if token:
+            query["page_token"] = token
         else:
             query["sort_by"] = "created_at desc"
             query["filter"] = _created_since(self._since - _MAX_SKEW_NS) if self._since > _MAX_SKEW_NS else ""
         listing = Api(exchange).get("/runs", query)
-        runs = tuple(_listed(run) for run in listing.get("runs", ()))
-        return RunPage(runs, listing.get("next_page_token", ""))
+        return tuple(listed(run) for run in listing.get("runs", ())), str(listing.get("next_page_token", ""))
 
     def read_tasks(self, exchange: Exchange, run: str) -> tuple[TaskDetail, ...]:
         """``GET /runs/{id}`` with its task details; see `DescribesTasks.read_tasks`."""
@@ -156,17 +205,16 @@ class KfpTarget:
         if how is not Cleanup.TERMINATE or _ALREADY_ENDED not in message:
             raise RejectedError(answer.status, message)
 
-    def _body_template(self) -> dict[str, Any]:
-        options = self._options
+    def _body_template(self, place: Place) -> dict[str, Any]:
+        """What is the same in all submissions to a place."""
         body: dict[str, Any] = {
-            "experiment_id": options.get("experiment_id", ""),
+            "experiment_id": place.experiment_id,
             "pipeline_version_reference": {
-                "pipeline_id": options.get("pipeline_id", ""),
-                "pipeline_version_id": options.get("version_id", ""),
+                "pipeline_id": place.pipeline_id, "pipeline_version_id": place.version_id,
             },
-        }
-        if options.get("service_account"):
-            body["service_account"] = options["service_account"]
+        }  # fmt: skip
+        if account := self._options.get("service_account"):
+            body["service_account"] = account
         return body
 
 
@@ -224,37 +272,3 @@ def _latest_version(api: Api, pipeline: str) -> str:
     if not versions:
         raise ConfigError(f"the pipeline {pipeline} has no version", "upload one, or give --pipeline FILE")
     return str(versions[0]["pipeline_version_id"])
-
-
-def _listed(run: Mapping[str, Any]) -> ListedRun:
-    """A run whose state KFP does not know yet is PENDING: the first report has not come."""
-    reported = str(run.get("state") or _UNKNOWN)
-    ended = reported in _TERMINAL
-    state = CANCELED if reported == FAILED and _was_terminated(run) else reported
-    return ListedRun(
-        id=str(run["run_id"]),
-        name=str(run.get("display_name", "")),
-        state="PENDING" if state == _UNKNOWN else state,
-        created_at=instant(run.get("created_at")) or 0,
-        ended_at=instant(run.get("finished_at")) if ended else None,
-        error=str((run.get("error") or {}).get("message", "")),
-        reported_at=_reported_at(run, reported) if ended else None,
-    )
-
-
-def _was_terminated(run: Mapping[str, Any]) -> bool:
-    """Whether a FAILED run failed because it was terminated: CANCELING precedes its end.
-
-    A retried run runs again after that; then its end is its own.
-    """
-    states = [str(each.get("state") or "") for each in run.get("state_history") or ()]
-    return next((state for state in reversed(states) if state != FAILED), "") == _CANCELING
-
-
-def _reported_at(run: Mapping[str, Any], state: str) -> int | None:
-    """When the API server learned of a state: the persistence agent's reports timestamp the run's history.
-
-    A retried run has reached the same state before; the last time counts.
-    """
-    reports = [each.get("update_time") for each in run.get("state_history") or () if each.get("state") == state]
-    return instant(reports[-1]) if reports else None

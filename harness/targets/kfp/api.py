@@ -2,14 +2,14 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.http import Exchange, HttpAnswer, HttpRequest, redirection
 
 ROOT = "/apis/v2beta1"
 JSON = {"content-type": "application/json"}
@@ -18,7 +18,11 @@ _MESSAGES = ("message", "error_message", "error")  # the second one is that of a
 _CONFLICT = 409
 # Every multi-user installation refuses an experiment or a run without a namespace, in words of its own.
 _NO_NAMESPACE = re.compile(r"empty namespace|namespace is (required|empty)", re.IGNORECASE)
-_NAMESPACE_HINT = "give the namespace of your profile with --namespace"
+_NO_RIGHT = "is not authorized"
+_UNNAMED = "unknown"  # of a build without a release
+_NAMESPACE_HINT = "give the namespace of your profile with --namespace, or those of tenants with --tenant-namespace"
+_TOKEN_HINT = "give a bearer token with --token-file or the environment variable PIPESWARM_TOKEN"  # noqa: S105  # a hint
+_RIGHT_HINT = "make the token's user a contributor of that namespace, or give the token of one who is (--token-file)"
 
 
 class HttpError(TargetUnreachableError):
@@ -61,10 +65,22 @@ class Api:
         headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
         return self._call(HttpRequest("POST", f"{ROOT}/pipelines/upload{_encoded(query)}", body, headers))
 
-    def healthz(self, namespace: str) -> None:
-        """Check that this is a KFP API, and that `namespace` is given if it serves several users."""
-        if self.get("/healthz").get("multi_user") and not namespace:
+    def healthz(self, namespace: str, tenants: Sequence[str] = ()) -> str:
+        """Check that this is a KFP API, and that `namespace` or `tenants` are given if it serves several users.
+
+        Returns:
+            Its version, or the commit that it was built from; "" if it names neither.
+        """
+        health = self.get("/healthz")
+        if health.get("multi_user") and not (namespace or tenants):
             raise ConfigError("this KFP serves several users, so that runs need a namespace", _NAMESPACE_HINT)
+        if tenants and not health.get("multi_user"):
+            raise ConfigError(
+                "this KFP serves a single user: it would put the runs of all tenants into one namespace",
+                "leave --tenant-namespace out; the scenarios' column tenant is enough for the report's comparison",
+            )
+        named = (str(health.get(name) or _UNNAMED) for name in ("tag_name", "commit_sha"))
+        return next((each for each in named if each != _UNNAMED), "")
 
     def _call(self, request: HttpRequest) -> dict[str, Any]:
         answer = self._exchange(request)
@@ -72,11 +88,11 @@ class Api:
         if answer.status in {401, 403}:
             raise TargetUnreachableError(
                 f"{where} is refused: {answer.status} {error_text(answer)}",
-                "give a bearer token with --token-file or the environment variable PIPESWARM_TOKEN",
+                _RIGHT_HINT if _NO_RIGHT in error_text(answer) else _TOKEN_HINT,
             )
         if answer.status // 100 == 3:
             raise TargetUnreachableError(
-                f"{where} answered {answer.status}, a redirect to {answer.headers.get('location', 'nowhere')}",
+                f"{where} answered {answer.status}, {redirection(answer)}",
                 "if that is a login page, give a bearer token with --token-file; otherwise it may be the right --host",
             )
         parsed = _object(answer)
@@ -114,6 +130,8 @@ def _object(answer: HttpAnswer) -> dict[str, Any] | None:
 
 def error_text(answer: HttpAnswer) -> str:
     """The message in an answer's body, without a stack trace, or what kind of page it is instead."""
+    if away := redirection(answer):
+        return away
     try:
         parsed = orjson.loads(answer.body)
         text = str(next((parsed[key] for key in _MESSAGES if parsed.get(key)), parsed))

@@ -1,7 +1,7 @@
 """Compiled pipelines (KFP IR): their inputs, and how caching is switched off for a load test. Never imports the SDK."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import yaml
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.redaction import HIDDEN, Redaction
-from harness.prepare.changes import disable_caching
+from harness.prepare.changes import disable_caching, prepared
+from harness.prepare.settings import Settings
 from harness.prepare.steps import tasks_of
 from harness.targets.scenarios import Input, InputType
 
@@ -23,37 +24,42 @@ _IR_KEYS = frozenset({"parameterType", "runtimeValue", "componentInputParameter"
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A compiled pipeline: its name, inputs, and the bytes to upload; `digest` is their SHA-256."""
+    """A compiled pipeline: its name, inputs, the bytes to upload, and the `original` that they were made from."""
 
     name: str
     inputs: tuple[Input, ...]
     package: bytes
+    original: bytes
     steps: int
 
     @property
     def digest(self) -> str:
-        """Hexadecimal. Identifies the content, so that the same package is uploaded once."""
+        """The SHA-256 of the package, hexadecimal: the same content is uploaded once."""
         return hashlib.sha256(self.package).hexdigest()
 
 
-def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
-    """Read compiled IR. Unless `keep_caching`, the execution cache of every task is switched off.
+def read_pipeline(path: Path, changes: Sequence[Settings] = (), *, keep_caching: bool = False) -> Pipeline:
+    """Read compiled IR and apply `changes`. Unless `keep_caching`, the execution cache of every task is switched off.
 
     A cached task is not executed, so a test with cached tasks measures nothing; and for runs by version reference the
     server ignores the SDK's `enable_caching`. So caching is switched off in the package, including nested pipelines.
 
     Raises:
-        ConfigError: no such file, or not compiled IR.
+        ConfigError: no such file, not compiled IR, or it can't be changed so.
     """
-    text, documents = read_ir(path)
-    spec = documents[0]
+    original, before = read_ir(path)
     with reading.structured(path, _HINT):
-        if not keep_caching and disable_caching(list(tasks_of(spec))):
+        documents = before
+        for settings in changes:
+            documents = prepared(documents, settings)
+        spec, text = documents[0], original
+        if (not keep_caching and disable_caching(list(tasks_of(spec)))) or documents != before:
             text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
         return Pipeline(
             name=str(spec["pipelineInfo"]["name"]),
             inputs=inputs_of(str(path), spec),
             package=text,
+            original=original,
             steps=len(spec["root"].get("dag", {}).get("tasks", {})),
         )
 

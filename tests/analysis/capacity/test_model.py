@@ -46,6 +46,17 @@ def test_the_law_of_exact_data_is_recovered_and_predicts(truth, name):
     assert found[0] < truth(400, 32) < found[2]
 
 
+def test_nodes_that_were_not_counted_are_found_and_kept_when_others_are_added():
+    """Steps that tolerate a pool's taint run on the default pool, too."""
+
+    def truth(runs, nodes):
+        return 60 + 300 * runs / (nodes + 4)
+
+    model = fitted(measured(truth))
+    assert model.law.name == "service on 4 more nodes"
+    assert model.durations(400, 32, (0.5,))[0, 0] == pytest.approx(truth(400, 32), rel=0.05)
+
+
 def test_the_linear_example_of_the_operators():
     """500 runs on 20 nodes take 3 h: 1000 take 6 h there, and 40 nodes take 3 h for them."""
     hours = [(o, n, o / n * 432) for n in (5, 10, 20) for o in (125, 250, 500)]
@@ -64,6 +75,14 @@ def test_the_three_answers_agree_with_each_other():
     assert durations[-1] <= 4000 < durations[-2]
     runs = answer(model, Question(nodes=12, within_s=4000)).value
     assert model.durations(runs, 12, (0.5,))[0, 0] <= 4000 < model.durations(runs + 1, 12, (0.5,))[0, 0]
+
+
+def test_the_ends_of_how_many_runs_are_done_in_time_with_95_and_5_percent():
+    model = fitted(measured(universal))
+    found = answer(model, Question(nodes=12, within_s=400_000))
+    for runs, sure in ((found.low, 0.95), (found.value, 0.5), (found.high, 0.05)):
+        assert model.chance(runs, 12, 400_000) >= sure - 0.001
+        assert model.chance(runs + 1, 12, 400_000) <= sure + 0.001
 
 
 @settings(max_examples=15, deadline=None)

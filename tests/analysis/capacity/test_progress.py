@@ -115,10 +115,10 @@ def test_nodes_added_during_a_test_show_the_throughput_of_others(tmp_path):
     assert found is not None
     assert found.fitted_on == (pytest.approx(3), pytest.approx(20))
     assert found.curve.efficiency(20) > 0.8
+    pipeline = simulated_burst.package(None)
     for nodes in (5, 10):
-        test = simulated_burst.burst(
-            simulated_burst.with_nodes(load_profile("aks-20-nodes"), nodes), simulated_burst.package(None), 1500, 7
-        )
+        fixed = simulated_burst.with_nodes(load_profile("aks-20-nodes"), nodes, pipeline)
+        test = simulated_burst.burst(fixed, pipeline, 1500, 7)
         assert found.curve.at(nodes) == pytest.approx(3600 * test.succeeded / test.duration_s, rel=0.12)
 
 

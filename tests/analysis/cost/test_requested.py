@@ -135,4 +135,8 @@ def test_pending_is_the_whole_phase_from_creation_until_a_container_runs(tmp_pat
     assert (found.phase.count, found.phase.censored, found.phase.least) == (3, 1, 1.5)
     assert found.phase.at(0.5).value == 7.0
     assert found.waited.least == 0.0
+    # Of the pod that still waits, 9 s are known, as a lower bound.
+    assert (found.waited.count, found.waited.censored) == (3, 1)
+    assert (found.waited.at(0.99).value, found.waited.at(0.99).at_least) == (None, 9.0)
+    assert (found.phase.at(0.99).value, found.phase.at(0.99).at_least) == (None, 9.0)
     assert found.within == {2.0: pytest.approx(1 / 3), 5.0: pytest.approx(1 / 3), 60.0: pytest.approx(2 / 3)}

@@ -14,8 +14,10 @@ from harness.analysis.cost.resources import (
     share_above,
     step_needs,
 )
+from harness.analysis.cost.throttling import Throttling
+from harness.model.phases import POD_CFS_PERIODS, POD_CFS_THROTTLED, POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
 from tests.support.stories import measured
-from tests.support.timelines import GIB
+from tests.support.timelines import GIB, Story
 
 MI = 2**20
 
@@ -34,6 +36,20 @@ def test_requests_are_the_p95_with_headroom_and_memory_limits_equal_requests(tmp
     assert train.line == (
         'train.set_cpu_request("2100m").set_cpu_limit("2350m").set_memory_request("768Mi").set_memory_limit("768Mi")'
     )
+
+
+def test_memory_counts_with_each_pods_peak_whenever_it_was(tmp_path):
+    story = Story(intended=2)
+    for seq, used in enumerate(((100, 900, 200), (300, 250, 280))):
+        run = story.submit(seq)
+        story.pod(run, "train", "n", (RUNNING, 0.0, 60.0))
+        story.run(run, 0.0, 61.0)
+        for at, mebibytes in zip((10, 25, 40), used, strict=True):
+            story.sample(at, POD_MEMORY_BYTES, mebibytes * MI, pod=f"{run}-train")
+            story.sample(at, POD_CPU_CORES, 0.5, pod=f"{run}-train")
+    (train,) = step_needs(story.timeline(tmp_path), {})
+    assert (train.memory_p95, train.memory_most) == (900 * MI, 900 * MI)
+    assert train.advice.memory_request == 1088 * MI  # 900 · 1.2 = 1080
 
 
 @pytest.mark.parametrize(("pods", "spread"), [(20, 0.5), (60, 0.4)])
@@ -60,9 +76,30 @@ def test_the_tail_of_few_pods_is_unknown():
 def test_a_step_held_at_its_cpu_limit_gets_more_and_a_warning(tmp_path):
     now = {"train": Resources(1.0, 1.2, 512 * MI, 512 * MI)}
     needs = {need.task: need for need in step_needs(measured(limit=1.2).timeline(tmp_path), now)}
-    assert needs["train"].throttled == pytest.approx(17 / 20)
+    assert needs["train"].throttled == Throttling(pytest.approx(17 / 20), by_periods=False)
     assert needs["train"].advice.cpu_limit == pytest.approx(1.8)
     assert any("CPU limit" in note for note in needs["train"].notes)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [(2.4, "at its CPU limit of 2400m"), (None, "which the pipeline does not set")]
+)
+def test_throttled_periods_count_where_prometheus_has_them(tmp_path, limit, said):
+    """Bursts of threads are throttled although the mean of 15 s stays far below the limit."""
+    story = measured()
+    for seq in range(20):
+        for task, throttled in (("train", 4.0 if seq % 2 else 2.0), ("watch", 1.0)):
+            story.sample(20, POD_CFS_PERIODS, 10.0, pod=f"run-{seq:04d}-{task}")
+            story.sample(20, POD_CFS_THROTTLED, throttled, pod=f"run-{seq:04d}-{task}")
+    now = {"train": Resources(1.0, limit, 512 * MI, 512 * MI), "watch": Resources(0.1, 0.2, 512 * MI, 512 * MI)}
+    needs = {need.task: need for need in step_needs(story.timeline(tmp_path), now)}
+    assert needs["train"].throttled == Throttling(pytest.approx(0.3), by_periods=True)
+    (note,) = needs["train"].notes
+    assert "throttled in 30% of its CFS periods" in note
+    assert said in note
+    assert needs["train"].advice.cpu_limit == pytest.approx(1.5 * (limit or 1.95), abs=0.03)
+    assert needs["watch"].throttled == Throttling(pytest.approx(0.1), by_periods=True)
+    assert needs["watch"].notes == ()
 
 
 def test_a_step_killed_for_memory_gets_half_as_much_again(tmp_path):

@@ -131,6 +131,21 @@ def test_pairs_say_what_they_can_detect():
     assert 0.72 <= np.mean([compared(seed, said).significant for seed in range(80)]) <= 0.95
 
 
+@pytest.mark.parametrize("pairs", [False, True])
+def test_so_much_do_single_tests_differ_by_chance_in_19_of_20_cases(pairs):
+    """The oracle draws the next two tests."""
+    random = np.random.default_rng(5)
+    inside = []
+    for _ in range(160):
+        a, b, (one, other) = random.lognormal(3, 0.1, 6), random.lognormal(3, 0.1, 6), random.lognormal(3, 0.1, 2)
+        rows = [Measurement(name, "", str(k), "x", v) for name, arm in (("a", a), ("b", b)) for k, v in enumerate(arm)]
+        (found,) = compare(rows, np.random.default_rng(1), paired=pairs)
+        inside.append(
+            abs(np.log(other / one)) <= np.log1p(found.chance) if pairs else abs(other - one) <= found.chance * a.mean()
+        )
+    assert 0.9 <= np.mean(inside) <= 0.99
+
+
 def test_what_no_test_of_that_size_can_find_is_not_called_detectable():
     rows = table([1, 2, 3, 4, 5], [1, 2, 3, 5, 6])
     for k in range(6):

@@ -29,6 +29,32 @@ def test_a_small_sample_does_not_bound_its_high_quantiles():
     assert (found.value, found.high) == (19.0, None)
 
 
+@pytest.mark.parametrize(
+    ("count", "low", "value", "high"),
+    [
+        (100, 40.0, 50.0, 61.0),  # 50 - 9.8 and 50 + 9.8 ranks
+        (10, 1.0, 5.0, 10.0),  # 5 - 3.1 and 5 + 3.1: the first and the last value just bound it
+        (6, None, 3.0, None),
+    ],
+)
+def test_the_ranks_of_a_medians_interval_worked_by_hand(count, low, value, high):
+    found = quantile(np.arange(count, 0.0, -1.0), 0.5)
+    assert (found.low, found.value, found.high, found.at_least) == (low, value, high, count)
+
+
+def test_a_summary_leaves_out_what_is_unknown_and_bounds_the_rest():
+    summary = summarize(np.array([3.0, np.nan, 1.0, 2.0]))
+    assert (summary.count, summary.censored, summary.mean, summary.least, summary.most) == (3, 0, 2.0, 1.0, 3.0)
+    open_ = summarize(np.array([3.0, np.nan, 1.0, 2.0]), np.array([False, True, True, True]))
+    assert (open_.count, open_.censored, open_.mean, open_.least, open_.most) == (3, 1, None, 1.0, None)
+
+
+@pytest.mark.parametrize("total", [0, -1])
+def test_a_share_of_nothing_has_no_interval(total):
+    with pytest.raises(ValueError, match="must be above 0"):
+        share_interval(0, total)
+
+
 def test_survival_is_the_hand_worked_case():
     # Four ends at 6, one censored at 6, ...: the first rows of the 6-MP group of Freireich et al. (1963),
     # worked in every textbook: S(6) = 0.857, S(7) = 0.807, S(10) = 0.753, S(13) = 0.690, S(16) = 0.627.
@@ -42,6 +68,15 @@ def test_survival_is_the_hand_worked_case():
         zip(curve.times, (at[t] - low for t, low in zip(curve.times, curve.low, strict=True)), strict=True)
     )
     assert round(deviation[10] / 1.96, 3) == 0.096  # Greenwood, from the same tables
+
+
+@pytest.mark.parametrize(("level", "low", "value", "high"), [(0.25, 6.0, 13.0, 23.0), (0.5, 13.0, 23.0, None)])
+def test_a_censored_quantiles_interval_is_where_the_curves_interval_crosses_it(level, low, value, high):
+    """The same group: at 13, S = 0.690 with a deviation of 0.107, so that the lower end is the first below 0.5."""
+    times = [6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35]
+    ended = [1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0]
+    found = quantile(np.array(times, dtype=float), level, np.array(ended, dtype=bool))
+    assert (found.low, found.value, found.high) == (low, value, high)
 
 
 def test_survival_is_the_product_limit_with_greenwoods_variance():

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.timeline.ownership import runs_of_events
 from harness.analysis.waits.tasks import tasks
 from harness.detectors import diagnose
 from harness.model.phases import PULLING, RUNNING, STORING, UNSCHEDULABLE
@@ -78,6 +80,16 @@ def test_the_runs_namespace_is_found_where_none_was_given(tmp_path):
     assert timeline(story(), tmp_path / "silent", namespace="").namespace == "kubeflow"
 
 
+def test_what_happens_in_any_tenants_namespace_is_the_tests(tmp_path):
+    told = story()
+    for namespace in ("team-a", "team-b", "team-c"):
+        told.event(4.0, "Workflow", f"training-{namespace}", "Something", namespace=namespace)
+    folder = told.write(tmp_path)
+    plan = replace(told.plan(), target_options={"namespace": "", "tenants": "team-a;team-b"})
+    found = Timeline.from_frames(plan, load(folder))
+    assert set(found.others_events["object"]) == {"training-team-c"}
+
+
 def test_without_observed_pods_those_in_the_runs_namespace_count_as_the_tests(tmp_path):
     told = story(pods=False)
     told.event(4.0, "Pod", "train-x", "FailedScheduling", namespace="team-a")
@@ -122,3 +134,16 @@ def test_the_platforms_own_pods_are_judged(tmp_path):
     told.event(40.0, "Pod", "ml-pipeline-7f", "OOMKilled", "exit code 137", namespace="kubeflow", type="Warning")
     (finding,) = [each for each in diagnose(told.timeline(tmp_path)).findings if each.name == "oom"]
     assert "ml-pipeline-7f" in finding.title
+
+
+@pytest.mark.parametrize(("kind", "name", "run"), [
+    ("ReplicaSet", "1-wide-worker-6b6b", "1-wide"),
+    ("ReplicaSet", "1-wide-2-worker-6b6b", "1-wide-2"),
+    ("ReplicaSet", "1-wide", ""),
+    ("ReplicaSet", "1-wider-6b6b", ""),
+    ("ReplicaSet", None, ""),
+    ("Pod", "1-wide-worker-6b6b-x", ""),
+])  # fmt: skip
+def test_a_replica_set_is_the_runs_after_which_it_is_called(kind, name, run):
+    events = pd.DataFrame({"kind": [kind, "Pod"], "object": [name, "other"], "run": [None, "other"]})
+    assert runs_of_events(events, ["1-wide", "1-wide-2", "", None]).tolist() == [run, "other"]

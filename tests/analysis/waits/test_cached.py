@@ -5,6 +5,7 @@ import pytest
 
 from harness.analysis.waits.cached import caching, runs_with_cached_tasks
 from harness.cli import main
+from harness.detectors.caching import detect
 from harness.model import Span
 from harness.model.phases import CACHED, FAILED, GAP, RESUMED, RUNNING
 from tests.support.timelines import Story, at
@@ -57,9 +58,10 @@ def loop(*, executed, lost=()):
     return told
 
 
-@pytest.mark.parametrize(("executed", "cached"), [(3, []), (4, []), (2, [0]), (1, [0]), (0, [0])])
-def test_in_a_loop_each_driver_has_an_executor_of_its_own(tmp_path, executed, cached):
-    assert list(runs_with_cached_tasks(loop(executed=executed).timeline(tmp_path))) == cached
+@pytest.mark.parametrize(("executed", "cached", "tasks"), [(3, [], []), (4, [], []), (2, [0], [1]), (0, [0], [3])])
+def test_in_a_loop_each_driver_has_an_executor_of_its_own(tmp_path, executed, cached, tasks):
+    found = caching(loop(executed=executed).timeline(tmp_path))
+    assert (found.cached.tolist(), found.tasks.tolist()) == (cached, tasks)
 
 
 @pytest.mark.parametrize(("executed", "cached"), [(2, []), (1, []), (0, [0])])
@@ -80,7 +82,21 @@ def test_task_details_reveal_cached_tasks_without_pods(tmp_path):
     for seq in range(2):
         story.run(story.submit(seq), 0.0, 9.0)
     story.event(9.0, "Task", "train", CACHED, run="run-0001")
-    assert runs_with_cached_tasks(story.timeline(tmp_path)).tolist() == [1]
+    story.event(9.0, "Task", "evaluate", CACHED, run="run-0001")
+    found = caching(story.timeline(tmp_path))
+    assert (found.cached.tolist(), found.tasks.tolist()) == ([1], [2])
+
+
+def test_a_task_that_pods_and_details_show_is_counted_once(tmp_path):
+    told = story("train", "prepare")
+    told.event(9.0, "Task", "prepare", CACHED, run="run-0000")
+    assert caching(told.timeline(tmp_path)).tasks.tolist() == [1]
+
+
+def test_the_finding_says_how_many_tasks_the_cache_spared(tmp_path):
+    (finding,) = detect(loop(executed=1).timeline(tmp_path))
+    assert "100% of the runs were answered from the cache, which spared it 2 tasks" in finding.title
+    assert [(each.value, each.unit) for each in finding.evidence] == [(1.0, "runs"), (2.0, "tasks")]
 
 
 def test_without_pods_no_run_counts_as_cached(tmp_path):

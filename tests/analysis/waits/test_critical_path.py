@@ -59,3 +59,7 @@ def test_runs_without_pods_have_no_chain(tmp_path):
     story = Story(intended=1)
     story.run(story.submit(0, due=0.0), 0.0, 10.0)
     assert critical_path(story.timeline(tmp_path)).runs == 0
+
+
+def test_only_the_drivers_that_the_run_s_end_waited_for_count_as_driving(tmp_path):
+    assert critical_path(fan_out().timeline(tmp_path)).driving == pytest.approx(2 / 40)

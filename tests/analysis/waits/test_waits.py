@@ -48,6 +48,15 @@ def test_a_run_is_running_while_one_of_its_pods_is(tmp_path):
     assert phases_of(story, tmp_path) == {RUNNING: 10.0, UNSCHEDULABLE: 2.0}
 
 
+def test_a_run_is_not_storing_while_another_of_its_pods_runs(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, lag=0.0, service=0.0)
+    story.pod(run, "a", "n", (RUNNING, 0.0, 4.0), (STORING, 4.0, 12.0))
+    story.pod(run, "b", "n", (RUNNING, 2.0, 9.0))
+    story.run(run, 0.0, 12.0)
+    assert phases_of(story, tmp_path) == {RUNNING: 9.0, STORING: 3.0}
+
+
 def test_a_timestamp_before_the_answer_gives_a_negative_wait(tmp_path):
     story = Story(intended=1)
     run = story.submit(0, lag=0.0, service=0.9)

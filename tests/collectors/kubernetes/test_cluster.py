@@ -45,17 +45,55 @@ class TestNodes:
         self, scene: Scene
     ) -> None:
         scene.nodes.see("ADDED", node(ready=None))
-        assert scene.nodes.ready == 0
+        assert scene.nodes.of_runs(()) == (0, 1)
         for _ in range(5):
             scene.nodes.see("MODIFIED", node())
-        assert scene.nodes.ready == 1
+        assert scene.nodes.of_runs(()) == (1, 1)
         scene.nodes.see("DELETED", node(deletionTimestamp=time(90)))
-        assert scene.nodes.ready == len(scene.nodes) == 0
+        assert scene.nodes.of_runs(()) == (0, 0)
         assert [(each.ready_at, each.gone_at) for each in scene.folder.records(Node)] == [
             (None, None),
             (at(5), None),
             (at(5), at(90)),
         ]
+
+    def test_the_gpus_of_a_new_node_are_dated_when_they_can_first_be_allocated(self, scene: Scene) -> None:
+        def with_gpus(count: str) -> dict[str, Any]:
+            found = node()
+            found["status"]["allocatable"] |= {"nvidia.com/gpu": count}
+            return found
+
+        scene.nodes.see("ADDED", node())
+        scene.nodes.see("MODIFIED", with_gpus("2"))
+        scene.nodes.see("MODIFIED", with_gpus("0"))  # its device plugin restarts
+        scene.nodes.see("MODIFIED", with_gpus("2"))
+        first, second, *later = scene.folder.records(Node)
+        assert (first.gpus_at, first.gpu) == (None, 0.0)
+        assert second.gpus_at is not None
+        assert {each.gpus_at for each in later} == {second.gpus_at}
+
+    def test_a_node_that_has_gpus_when_it_is_first_seen_is_not_dated(self, scene: Scene) -> None:
+        found = node()
+        found["status"]["allocatable"] |= {"nvidia.com/gpu": "2"}
+        scene.nodes.see("ADDED", found)
+        assert [each.gpus_at for each in scene.folder.records(Node)] == [None]
+
+    def test_nodes_are_counted_in_the_pools_that_the_steps_use_as_in_reports(self, scene: Scene) -> None:
+        for name, pool, ready in (("s", "system", 5), ("d", "drivers", 5), ("a", "steps", 5), ("b", "steps", None)):
+            scene.nodes.see("ADDED", node(name, ready=ready, labels={"agentpool": pool}))
+        scene.nodes.see("ADDED", node("v", labels={"agentpool": "steps", "type": "virtual-kubelet"}))
+        assert scene.nodes.of_runs(scene.pods.step_hosts) == (3, 4)
+        scene.pods.see("ADDED", pod("driver", "root.train-driver", node="d"))
+        assert (scene.pods.hosts, scene.pods.step_hosts) == ({"d"}, set())
+        scene.pods.see("ADDED", pod("train", node="a"))
+        assert scene.nodes.of_runs(scene.pods.step_hosts) == (1, 2)
+        scene.nodes.see("DELETED", node("a", labels={"agentpool": "steps"}))
+        assert scene.nodes.of_runs(scene.pods.step_hosts) == (0, 1), "the pool of a node that has gone is known"
+
+    @pytest.mark.parametrize("label", ["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type", "other"])
+    def test_its_machine_is_the_clouds_name_of_its_type(self, label: str) -> None:
+        machine = node_of(node(labels={label: "Standard_D4s_v5"})).machine
+        assert machine == ("" if label == "other" else "Standard_D4s_v5")
 
     def test_a_flapping_node_keeps_the_time_it_first_became_ready(self, scene: Scene) -> None:
         for manifest in (node(ready=5), node(ready=None), node(ready=50)):
@@ -176,3 +214,10 @@ def test_living_pods_of_runs_are_counted(scene: Scene) -> None:
     scene.pods.see("MODIFIED", pod("first", phase="Succeeded"))
     scene.pods.see("DELETED", pod("second"))
     assert scene.pods.alive == 0
+
+
+def test_what_a_node_can_allocate_of_ephemeral_storage_is_read():
+    manifest = node()
+    assert node_of(manifest).ephemeral == 0.0, "unknown"
+    manifest["status"]["allocatable"]["ephemeral-storage"] = "47093746742"
+    assert node_of(manifest).ephemeral == 47_093_746_742.0

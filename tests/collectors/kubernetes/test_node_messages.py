@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.collectors.kubernetes.node_messages import NodeMessage, is_offloaded, node_messages
+from harness.collectors.kubernetes.node_messages import NodeMessage, node_messages
 from harness.collectors.kubernetes.pods import PodLife
+from harness.model.argo_nodes import is_offloaded
 from tests.support.recorded_workflows import NAMES, recorded
 
 FAILED = "main: Error (exit code 1): the step says FAIL_ME"
@@ -50,7 +51,7 @@ def test_compressed_nodes_say_the_same() -> None:
     rest = {key: value for key, value in status.items() if key != "nodes"}
     compressed = {**plain, "status": {**rest, "compressedNodes": packed}}
     assert node_messages(compressed) == node_messages(plain)
-    assert not is_offloaded(compressed)
+    assert not is_offloaded(compressed["status"])
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_damaged_compressed_nodes_are_refused(packed: str) -> None:
 def test_offloaded_nodes_are_noticed_and_the_workflow_s_own_message_is_left() -> None:
     status = {"phase": "Failed", "message": "child failed", "offloadNodeStatusVersion": "fnv:1"}
     workflow = {"metadata": {"name": "w"}, "status": status}
-    assert is_offloaded(workflow)
+    assert is_offloaded(workflow["status"])
     assert node_messages(workflow) == [NodeMessage("", "Failed", "child failed", None)]
 
 

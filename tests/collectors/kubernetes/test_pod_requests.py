@@ -7,6 +7,10 @@ def container(**asked: str) -> dict:
     return {"name": "c", "resources": {"requests": asked}}
 
 
+def limited(name: str, cpu: str) -> dict:
+    return {"name": name, "resources": {"limits": {"cpu": cpu}}}
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -22,8 +26,21 @@ def container(**asked: str) -> dict:
             Requests(5),
         ),
         ({"containers": [container(cpu="1")], "overhead": {"cpu": "250m", "memory": "64Mi"}}, Requests(1.25, 2.0**26)),
-        ({"containers": [{"resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "1"}}}]}, Requests(1, 0, 2)),
+        (
+            {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "1"}}}]},
+            Requests(1, 0, 2, cpu_limit=1),
+        ),
         ({"containers": [{"name": "main"}]}, Requests()),
+        # The limit is that of the step's container, not of those that Argo adds.
+        ({"containers": [limited("wait", "100m"), limited("main", "2")]}, Requests(2.1, cpu_limit=2)),
+        ({"containers": [limited("wait", "100m"), {"name": "main"}]}, Requests(0.1)),
+        (
+            {
+                "initContainers": [container(**{"ephemeral-storage": "3Gi", "memory": "1Gi"})],
+                "containers": [container(**{"ephemeral-storage": "1Gi"}), container(**{"ephemeral-storage": "500M"})],
+            },
+            Requests(memory=2.0**30, ephemeral=3 * 2.0**30),
+        ),
     ],
 )
 def test_a_pod_occupies_what_the_scheduler_counts(spec, expected):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.collectors.kubernetes.pods import PodLife, run_of, task_of
+from harness.collectors.kubernetes.pods import PodLife, label_of, run_of, task_of
 from harness.collectors.kubernetes.timestamps import Stamp, settled
 from harness.model import Span
-from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, STORING, UNSCHEDULABLE
 from tests.support.kube_stories import DONE, NODE, PULLED, SCHEDULED, STORY, UNFIT
 from tests.support.manifests import RUN, WF, at, condition, ended, event, pod, running, waiting
 
@@ -248,3 +248,27 @@ def test_a_plain_argo_workflow_names_its_steps_too() -> None:
 def test_pods_of_the_platform_work_for_no_run_and_have_no_spans() -> None:
     manifest = {**DONE, "metadata": {"name": "mysql-0", "uid": "u", "creationTimestamp": "2026-11-21T10:00:00Z"}}
     assert life_of(manifest).spans() == []
+
+
+def of_dask(component: str, **more: Any) -> dict[str, Any]:
+    """A pod of the Dask operator's, as of its release 2025.7."""
+    found = pod(f"mine-{component}-6d4-x7k2p", **more)
+    labels = {"dask.org/cluster-name": "mine", "dask.org/component": component, "sidecar.istio.io/inject": "false"}
+    found["metadata"] |= {"labels": labels, "annotations": {}}
+    found["spec"]["containers"] = [{"name": component}]
+    return found
+
+
+@pytest.mark.parametrize(("component", "phase"), [("scheduler", SERVING), ("worker", SERVING), ("stage", RUNNING)])
+def test_the_pods_of_a_dask_cluster_work_for_its_run_and_only_the_stage_computes(component: str, phase: str) -> None:
+    scheduled = condition("PodScheduled", "True", 2.0)
+    seen = of_dask(
+        component, phase="Running", node=NODE, conditions=[scheduled], containerStatuses=[running(component, 5.0)]
+    )
+    assert (run_of(seen), task_of(seen)) == ("mine", component)
+    assert phases(life_of(seen))[-1][0] == phase
+
+
+def test_the_label_of_the_pods_depends_on_the_target() -> None:
+    assert label_of("dask_tenants") == "dask.org/cluster-name"
+    assert label_of("kfp") == label_of("argo") == "workflows.argoproj.io/workflow"

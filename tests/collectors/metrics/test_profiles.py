@@ -146,3 +146,14 @@ def test_pods_not_yet_seen_by_the_scheduler_are_not_unschedulable(labelled: str)
 def test_stored_workflows_are_counted_by_old_and_new_api_servers(series: str) -> None:
     (value,) = recorded("kube-state-metrics", "", f"{series} 1200").values()
     assert value == 1200.0
+
+
+def test_the_size_of_etcd_is_found_at_a_real_api_server() -> None:
+    values = recorded("kube-state-metrics", "", (FIXTURES / "kube_apiserver.txt").read_text())
+    assert values == {("etcd_db_bytes", ""): 94_924_800.0}
+
+
+def test_what_tells_the_limits_of_a_controller_is_found_at_a_real_one() -> None:
+    values = recorded("argo", "", (FIXTURES / "argo_controller.txt").read_text())
+    assert values["argo_working_workers", "workflow_queue"] == pytest.approx(1469.94 / LENGTH_S, rel=1e-4)
+    assert {"argo_queue_wait_s", "argo_busy_workers", "argo_k8s_requests_per_s"} <= {name for name, _ in values}

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.metrics import prometheus, scraping
 from harness.collectors.metrics.profiles_file import Kind, Metric, load, names
@@ -18,7 +19,10 @@ from harness.collectors.metrics.scraping import Scrape, parse, quantile, samples
 from harness.collectors.source_health import UnreachableError
 from harness.model import ConfigError, Event, Sample
 from harness.model.http import HttpAnswer
+from harness.model.plan import ObserverPlan
+from harness.plan.plans import plan_observation
 from harness.store import RunFolder
+from harness.targets.credentials import Credentials
 from tests.support.prometheus_server import observation, real_prometheus
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import Answer, Served, until
@@ -206,10 +210,27 @@ def test_long_ranges_are_queried_in_chunks_without_duplicate_points() -> None:
     with Served(answer) as server:
         journal = Journal.__new__(Journal)
         journal.count = lambda _endpoint: None  # type: ignore[method-assign]
-        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), count=journal.count))
+        api = prometheus.PrometheusApi(
+            Http("prometheus", server.url, Credentials(), Timeouts(5, 5), count=journal.count)
+        )
         stamps = [at for _, at, _ in api.series("up", 1000, 1000 + 25_000 * 15, 15)]
     assert len(asked) == 3
     assert stamps == [(1000 + 15 * k) * 10**9 for k in range(25_001)]
+
+
+def test_its_token_comes_from_the_environment_and_goes_to_it_alone(tmp_path: Path) -> None:
+    def answer(_path: str, _query: dict[str, str]) -> Answer:
+        return 200, {"status": "success", "data": {"result": []}}
+
+    with Served(answer) as server, RunFolder(tmp_path).recorder() as recorder:
+        plan = plan_observation("kfp", "http://127.0.0.1:1", {}, 0, observer=ObserverPlan(prometheus=server.url))
+        settings = ObserverSettings.of(plan, Credentials("the platform's"), {"PIPESWARM_PROMETHEUS_TOKEN": "its own"})
+        stop = threading.Event()
+        stop.set()
+        collector = prometheus.open_collector(replace(observation(tmp_path, recorder), settings=settings))
+        assert collector is not None
+        collector.collect(stop)
+    assert set(server.tokens) == {"Bearer its own"}
 
 
 def test_an_unreachable_prometheus_is_noted(tmp_path: Path) -> None:
@@ -228,6 +249,12 @@ def test_an_unreachable_prometheus_is_noted(tmp_path: Path) -> None:
         (b"<html>Sign in", "without JSON"),
         (b"[]", "answered 200"),
         (b'{"status": "error", "error": "too many samples"}', "too many samples"),
+        (b'{"status": "success"}', "as a Prometheus does"),
+        (b'{"status": "success", "data": []}', "as a Prometheus does"),
+        (b'{"status": "success", "data": {"result": [7]}}', "as a Prometheus does"),
+        (b'{"status": "success", "data": {"result": [{"metric": []}]}}', "as a Prometheus does"),
+        (b'{"status": "success", "data": {"result": [{"metric": {}, "value": [1e300, "1"]}]}}', "as a Prometheus does"),
+        (b'{"status": "success", "data": {"result": [{"metric": {}, "value": [1, "many"]}]}}', "as a Prometheus does"),
     ],
 )
 def test_a_server_that_is_not_a_prometheus_is_unreachable(body: bytes, said: str) -> None:

@@ -12,6 +12,7 @@ from harness.model import Event, Outcome, Plan, Sample, Submission
 from harness.model.live_observer import LiveObserver
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.store import RunFolder
+from harness.targets.credentials import Credentials
 from harness.targets.hetida import HetidaTarget
 from harness.targets.kfp import KfpTarget
 from tests.support.servers import Served
@@ -25,7 +26,7 @@ class Scene:
     def __init__(self, path: Path, host: str, mode: str = "backend") -> None:
         self.folder = RunFolder.create(path, "run")
         plan = Plan("hetida", host, {}, 100, 0, False, target_options={"mode": mode})
-        settings = ObserverSettings(host, token=TOKEN, answer_timeout_s=2.0)
+        settings = ObserverSettings(host, credentials=Credentials(TOKEN), answer_timeout_s=2.0)
         self.journal = Journal(self.folder.recorder())
         target = HetidaTarget({"mode": mode}, host)
         probes = open_collector(

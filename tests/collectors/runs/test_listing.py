@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model import Event, Sample, Span
-from harness.model.live_observer import LiveObserver
 from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
 from tests.support.run_listing import T0, Platform, Scene
 
@@ -46,7 +45,7 @@ class TestFollowing:
         scene.platform.put("a", "CANCELING", 0)
         scene.sweep()
         assert not scene.ends()
-        assert scene.runs.live() == LiveObserver(runs={"CANCELING": 1})
+        assert scene.runs.live().runs == {"CANCELING": 1}
 
     def test_an_end_without_a_stamp_is_dated_when_it_was_seen(self, scene: Scene) -> None:
         scene.platform.put("a", "CANCELED", 0)
@@ -77,7 +76,7 @@ class TestFollowing:
         scene.platform.put("late", "RUNNING", 55)
         scene.accept(*scene.platform.runs)
         scene.sweep()
-        assert scene.runs.live() == LiveObserver(runs={SUCCEEDED: 12, "RUNNING": 1})
+        assert scene.runs.live().runs == {SUCCEEDED: 12, "RUNNING": 1}
 
     def test_further_pages_are_read_only_for_runs_of_the_load(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, intended=12)
@@ -104,7 +103,7 @@ class TestFollowing:
         del scene.platform.runs["a"]
         scene.sweep()
         assert [(e.reason, e.object) for e in scene.folder.records(Event)] == [("RunVanished", "a")]
-        assert scene.runs.live() == LiveObserver(runs={"RUNNING": 1})
+        assert scene.runs.live().runs == {"RUNNING": 1}
 
     def test_runs_in_flight_are_sampled(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)

@@ -166,3 +166,21 @@ def test_after_a_failed_last_poll_no_tasks_are_read() -> None:
     machine.on(Stopping())
     machine.on(listed(1.0, DONE, next_page="p2"))
     assert machine.on(PollFailed(now(2.0), 1.0)) == []
+
+
+def test_ends_are_known_until_the_last_complete_listing_or_until_now_where_the_cluster_shows_them() -> None:
+    machine = poller()
+    machine.on(Started(now(1.0)))
+    assert machine.counted_at == now(1.0).at
+    machine.on(grew("a", "b"))
+    machine.on(listed(5.0, GOING, next_page="p2"))
+    assert machine.counted_at == now(1.0).at, "further pages may hold ends"
+    machine.on(listed(7.0, run("b")))
+    machine.on(tick(30.0))
+    assert machine.counted_at == now(7.0).at
+    machine.on(ClusterHint(Activity(pods=1, worked={"a"}, persisted={"of another test": True})))
+    machine.on(tick(31.0))
+    assert machine.counted_at == now(7.0).at, "this platform may not label its workflows"
+    machine.on(ClusterHint(Activity(pods=1, worked={"a"}, persisted={"a": True})))
+    machine.on(tick(32.0))
+    assert machine.counted_at == now(32.0).at

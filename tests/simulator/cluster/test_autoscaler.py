@@ -81,6 +81,16 @@ def test_idle_nodes_go_after_the_unneeded_time_but_not_below_the_minimum() -> No
     assert loop.now < 500
 
 
+def test_no_node_goes_for_a_while_after_one_was_added() -> None:
+    """Two nodes were requested at 10; they are idle from 170 on, and not needed for longer than 10 s."""
+    loop, cluster, _, _ = grow(pool(max=5, min=1), pods=12, runs_s=100.0, unneeded_s=10.0, after_add_s=400.0)
+    sizes = {}
+    for at in (200, 405, 425):
+        loop.run(at)
+        sizes[at] = len(cluster.nodes)
+    assert sizes == {200: 3, 405: 3, 425: 1}
+
+
 @pytest.mark.parametrize(("expander", "chosen"), [("least-waste", "small"), ("price", "large")])
 def test_the_expander_chooses_between_pools(expander: str, chosen: str) -> None:
     pools = (pool("small", cpu=2, initial=0, max=5, price=1.0), pool("large", cpu=8, initial=0, max=5, price=0.5))

@@ -83,6 +83,17 @@ def test_a_dead_machine_does_no_work(event: Callable[[Cluster, Node], None]) -> 
     assert processor.demand == 0.0
 
 
+@pytest.mark.parametrize(("works_s", "phase"), [(39.0, "Succeeded"), (41.0, "Failed")])
+def test_a_spot_machine_goes_on_for_30_s_after_its_notice(works_s: float, phase: str) -> None:
+    """The notice comes at 10."""
+    loop, cluster, _, pod = running(works_s=works_s)
+    node = host(pod)
+    cluster.evict_node(node)
+    assert node.cordoned
+    loop.run(300.0)
+    assert pod.phase == phase
+
+
 def test_a_pod_that_starts_on_a_machine_when_it_dies_starts_no_more() -> None:
     loop, cluster, _, first = running()
     cluster.kubelet.settings = Kubelet(start=fixed(5.0), pull_overhead_s=5.0)

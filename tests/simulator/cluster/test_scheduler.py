@@ -36,11 +36,14 @@ def pools_of(pods: list[Pod]) -> list[str | None]:
         (Shape(1000, tolerations=(Toleration("sku", "Equal", "gpu", "NoSchedule"),), gpu=1), "gpu"),
         (Shape(1000, tolerations=(Toleration("sku", "Exists"),), gpu=1), "gpu"),
         (Shape(1000, gpu=1), None),  # the taint keeps it away from the only GPU
-        (Shape(1000, requirements=(Requirement("agentpool", "In", ("gpu",)),)), None),
-        (Shape(1000, requirements=(Requirement("agentpool", "NotIn", ("gpu",)),)), "plain"),
-        (Shape(1000, requirements=(Requirement("agentpool", "In", ("gpu", "plain")),)), "plain"),
-        (Shape(1000, requirements=(Requirement("no-such-label", "Exists"),)), None),
-        (Shape(1000, requirements=(Requirement("no-such-label", "DoesNotExist"),)), "plain"),
+        (Shape(1000, selector=(("agentpool", "gpu"),)), None),
+        (Shape(1000, affinity=((Requirement("agentpool", "NotIn", ("gpu",)),),)), "plain"),
+        (Shape(1000, affinity=((Requirement("agentpool", "In", ("gpu", "plain")),),)), "plain"),
+        (Shape(1000, affinity=((Requirement("no-such-label", "Exists"),),)), None),
+        (Shape(1000, affinity=((Requirement("no-such-label", "DoesNotExist"),),)), "plain"),
+        (Shape(1000, affinity=((Requirement("pool", "Exists"),), (Requirement("agentpool", "Exists"),))), "plain"),
+        (Shape(1000, affinity=((Requirement("agentpool", "Exists"), Requirement("pool", "Exists")),)), None),
+        (Shape(1000, selector=(("agentpool", "gpu"),), affinity=((Requirement("agentpool", "Exists"),),)), None),
         (Shape(4001), None),
         (Shape(1000, 17 * GI), None),
     ],
@@ -61,7 +64,7 @@ def test_packing_fills_a_node_and_spreading_takes_the_emptiest(packing: bool, no
     [
         (Shape(5000), AVAILABLE + "2 Insufficient cpu."),
         (
-            Shape(1000, requirements=(Requirement("zone", "In", ("a",)),)),
+            Shape(1000, affinity=((Requirement("zone", "In", ("a",)),),)),
             AVAILABLE + "2 node(s) didn't match Pod's node affinity/selector.",
         ),
         (

@@ -136,10 +136,8 @@ def test_requests_limits_retries_and_placement_are_read_from_the_package(tmp_pat
     assert (container.shape.cpu, container.shape.memory, container.shape.gpu) == (500, GI, 1)
     assert (container.limit_cpu, container.limit_memory) == (2000, 2 * GI)
     assert (container.retries, container.backoff_s, container.backoff_max_s) == (3, 5.0, 60.0)
-    assert container.shape.requirements == (
-        Requirement("agentpool", "In", ("gpu",)),
-        Requirement("zone", "NotIn", ("a",)),  # the other one has a weight: a preference
-    )
+    assert container.shape.selector == (("agentpool", "gpu"),)
+    assert container.shape.affinity == ((Requirement("zone", "NotIn", ("a",)),),)  # the other one is a preference
     assert container.shape.tolerations == (Toleration("sku", "Equal", "gpu", "NoSchedule"),)
 
 

@@ -137,6 +137,34 @@ def test_a_client_ends_with_the_objects_in_the_store(
         asyncio.run(run())
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 6, 7])
+@pytest.mark.parametrize("version", [0, 1])
+def test_each_object_comes_once_at_the_border_of_a_batch_too(count: int, version: int) -> None:
+    """What exists comes in batches of three, and so do changes."""
+
+    async def run() -> list[str]:
+        store = ObjectStore(types(), 1000)
+        store.put("pods", "default", "first", pod("first"))
+        begun = store.version if version else 0
+        for k in range(count):
+            store.put("pods", "default", f"p{k}", pod(f"p{k}"))
+        query = {"watch": "1", "resourceVersion": str(begun), "timeoutSeconds": "60"}
+        seen: list[str] = []
+        async for chunk in watching.watch(store, parse_options(_pods(store), "", query), Plain(_pods(store))):
+            seen += [json.loads(line)["object"]["metadata"]["name"] for line in chunk.splitlines()]
+            if LAST in seen:
+                return seen
+            if f"p{count - 1}" in seen:
+                store.put("pods", "default", LAST, pod(LAST))
+        return seen
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watching, "_BATCH", 3)
+        patch.setattr(watching, "_GATHER_S", 0.0)
+        seen = asyncio.run(run())
+    assert sorted(seen) == sorted([LAST, *(["first"] if not version else []), *(f"p{k}" for k in range(count))])
+
+
 def _open_watch(server: Server, query: str) -> socket.socket:
     """A watch whose response has begun, and whose client reads no further."""
     host, _, port = server.url.removeprefix("http://").partition(":")

@@ -120,9 +120,11 @@ def test_kubectl_tries_changes_on_the_server(kubectl: Any, platform: Served) -> 
 
 def test_what_the_platform_has_not_is_refused_by_name(kubectl: Any, platform: Served, tmp_path: Path) -> None:
     manifest = tmp_path / "new.yaml"
-    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}))
+    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "new"}}))
     for words in (("apply",), ("create",), ("create", "--dry-run=server"), ("diff",)):
-        assert "the simulated platform can't create configmaps" in refused(platform, *words, "-f", str(manifest))
+        assert "the simulated platform can't create persistentvolumeclaims" in refused(
+            platform, *words, "-f", str(manifest)
+        )
     assert "the simulated platform can't create pods" in refused(platform, "run", "new", "--image=none")
     manifest.write_text(kubectl("get", "configmap", "workflow-controller-configmap", "-o", "json"))
     server_side = refused(platform, "apply", "--server-side", "-f", str(manifest))

@@ -9,9 +9,11 @@ import pytest
 
 from harness.collectors.metrics.profiles_file import load
 from harness.collectors.metrics.scraping import Scrape, parse, samples
+from harness.model.phases import POD_CFS_PERIODS, POD_CFS_THROTTLED
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
+from harness.simulator.kfp.launcher import Launch
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.usage import render_node, render_pod
@@ -139,6 +141,26 @@ def test_the_profile_of_containers_finds_the_platforms_own() -> None:
     assert used.items() <= {name: pytest.approx(value) for name, value in cores.items()}.items()
     memory = samples(metrics["platform_memory_bytes"], scrapes[1], None)
     assert {dict(each.labels)["pod"] for each in memory} == cores.keys()
+
+
+def test_the_profile_of_containers_finds_throttled_steps_with_a_limit() -> None:
+    platform, view, node = shown()
+    scrapes = []
+    for at in (10.0, 14.0):
+        platform.loop.run(at)
+        for pod in node.pods.values():
+            if pod.role == "executor":
+                pod.limit_cpu = 800
+                assert isinstance(pod.launch, Launch)
+                pod.launch.throttled = True
+        scrapes.append(Scrape(view.calendar.ns(at), parse(Kubelet(view, node).cadvisor())))
+    metrics = {metric.name: metric for metric in load("containers", ("elsewhere",)).metrics}
+    computing = {pod.name for pod, used in view.meter.pods(node) if pod.role == "executor" and used.cpu > 0.1}
+    for name in (POD_CFS_PERIODS, POD_CFS_THROTTLED):
+        found = {dict(each.labels)["pod"]: each.value for each in samples(metrics[name], *reversed(scrapes))}
+        assert {pod: rate for pod, rate in found.items() if rate} == dict.fromkeys(
+            computing, pytest.approx(10.0, rel=0.1)
+        )
 
 
 def test_metrics_server_shows_the_labels_and_containers_of_a_pod() -> None:

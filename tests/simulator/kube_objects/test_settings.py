@@ -1,6 +1,9 @@
 """Settings of a component take effect in the model once the pods with them run."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +12,13 @@ import yaml
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_objects.actions import ClusterActions
-from harness.simulator.kube_objects.settings import parallelism, read
+from harness.simulator.kube_objects.settings import limits, read
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Autoscaler, Profile, Quota
-from tests.support.platforms import pool, profile
+from tests.support.platforms import pool, profile, submit, upload
+
+REAL = Path(__file__).parents[2] / "data" / "real"
 
 Cluster = tuple[Platform, KubernetesView, ClusterActions]
 
@@ -61,6 +66,12 @@ def env(name: str, value: str) -> dict[str, list[Any]]:
         ("workflow-controller", {"args": ["--qps=71"]}, lambda it: it.controller.client.rate, 71.0),
         ("workflow-controller", {"args": ["--burst", "72"]}, lambda it: it.controller.client.burst, 72.0),
         ("workflow-controller", {"args": ["--workflow-workers=5"]}, lambda it: it.controller.queue.workers, 5),
+        (
+            "workflow-controller",
+            {"args": ["--pod-cleanup-workers=6"]},
+            lambda it: it.controller.client.cleanup.senders,
+            6,
+        ),
         ("workflow-controller", env("DEFAULT_REQUEUE_TIME", "2s"), lambda it: it.controller.queue.requeue_s, 2.0),
     ],
 )
@@ -101,7 +112,7 @@ def test_values_that_are_no_durations_or_quantities_are_refused() -> None:
     of = cluster()
     with pytest.raises(ApiError, match="cannot be handled"):
         give(of, "workflow-controller", **env("DEFAULT_REQUEUE_TIME", "soon"))
-    of[0].controller.quota.limit_to(Quota(cpu=4.0))
+    of[0].controller.quotas.shared.limit_to(Quota(cpu=4.0))
     with pytest.raises(ApiError, match="cannot be handled"):
         of[2].patch("resourcequotas", "kubeflow", "workflows", {"spec": {"hard": {"requests.cpu": "much"}}})
     with pytest.raises(ApiError, match="cannot be 0"):
@@ -123,7 +134,7 @@ def test_values_that_are_no_durations_or_quantities_are_refused() -> None:
 def test_a_quota_keeps_the_limits_that_a_change_leaves_out(hard: dict[str, Any], limits: Quota) -> None:
     platform, view, actions = cluster(profile(pool(), quota=Quota(cpu=4.0, pods=50)))
     actions.patch("resourcequotas", "kubeflow", "workflows", {"spec": {"hard": hard}})
-    assert platform.controller.quota.limits == limits
+    assert platform.controller.quotas.shared.limits == limits
     shown = manifest(view, "resourcequotas", "kubeflow", "workflows")["spec"]["hard"]
     assert {name: value for name, value in shown.items() if name in hard} == {k: str(v) for k, v in hard.items() if v}
 
@@ -150,26 +161,28 @@ def test_other_settings_mean_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("data", "most"),
-    [({}, 0), ({"parallelism": "10"}, 10), ({"parallelism": "10", "namespaceParallelism": "4"}, 4),
-     ({"parallelism": "0", "namespaceParallelism": "4"}, 4)],
+    [({}, (0, 0)), ({"parallelism": "10"}, (10, 0)), ({"parallelism": "10", "namespaceParallelism": "4"}, (10, 4)),
+     ({"parallelism": "0", "namespaceParallelism": "4"}, (0, 4))],
 )  # fmt: skip
-def test_the_lower_limit_of_workflows_counts(data: dict[str, str], most: int) -> None:
-    assert parallelism(data) == most
+def test_the_limits_of_workflows_are_read_from_the_configuration(data: dict[str, str], most: tuple[int, int]) -> None:
+    assert limits(data) == most
 
 
 def test_the_controllers_configuration_shows_every_change_of_the_limit() -> None:
     platform, view, actions = cluster()
 
-    def shown_limit() -> str | None:
+    def shown() -> tuple[str | None, str | None]:
         data = manifest(view, "configmaps", "kubeflow", "workflow-controller-configmap")["data"]
-        limit: str | None = data.get("parallelism")
-        return limit
+        return data.get("parallelism"), data.get("namespaceParallelism")
 
-    assert shown_limit() is None
-    platform.controller.limit_to(10)
-    assert shown_limit() == "10"
+    def in_effect() -> tuple[int, int]:
+        return platform.controller.throttler.most, platform.controller.throttler.most_of_each
+
+    assert shown() == (None, None)
+    platform.controller.limit_to(10, 4)
+    assert (shown(), in_effect()) == (("10", "4"), (10, 4))
     actions.patch("configmaps", "kubeflow", "workflow-controller-configmap", {"data": {"parallelism": None}})
-    assert (shown_limit(), platform.controller.parallelism) == (None, 0)
+    assert (shown(), in_effect()) == ((None, "4"), (0, 4))
     with pytest.raises(ApiError, match=r"can't change data\.executor"):
         actions.patch("configmaps", "kubeflow", "workflow-controller-configmap", {"data": {"executor": ""}})
 
@@ -185,3 +198,16 @@ def test_the_autoscalers_status_shows_the_maximum_of_nodes() -> None:
     assert (group["health"]["cloudProviderTarget"], group["health"]["maxSize"]) == (3, 6)
     assert group["health"]["nodeCounts"]["registered"] == {"total": 3, "ready": 2, "notStarted": 1}
     assert status["clusterWide"]["scaleUp"] == group["scaleUp"] == {"status": "InProgress"}
+
+
+def test_a_postponed_pipeline_run_shows_as_any_workflow_that_argo_holds() -> None:
+    held = json.loads((REAL / "argo" / "plain-controller-parallelism-2.json").read_text())["held"]
+    platform, view, _ = cluster(profile(controller=replace(profile().controller, namespace_parallelism=1)))
+    platform.workflow_watchers.append(view.workflow_changed)
+    _, second = submit(platform, upload(platform), 2)
+    platform.loop.run(2.0)
+    assert second.workflow is not None
+    shown = manifest(view, "workflows", second.workflow.namespace, second.workflow.name)
+    assert shown["status"] == held["status"]
+    assert held["metadata"]["labels"].items() - {("facts", "yes")} <= shown["metadata"]["labels"].items()
+    assert "workflows.argoproj.io/pod-name-format" not in shown["metadata"]["annotations"]

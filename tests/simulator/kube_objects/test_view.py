@@ -15,6 +15,8 @@ from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.deployments import render_deployment
 from harness.simulator.kube_objects.nodes import LEASES
+from harness.simulator.kube_objects.pod_status import render_status
+from harness.simulator.kube_objects.snapshots import pod_snapshot
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
@@ -53,6 +55,19 @@ def test_the_installation_runs_from_the_start() -> None:
     _, view, _ = shown(1)
     assert ready(view) == 1
     assert all(pod.started == 0.0 for pods in view.deployments.pods.values() for pod in pods)
+
+
+def test_an_evicted_pod_says_so_in_its_status_and_a_deleted_one_does_not() -> None:
+    _, view, actions = shown(1)
+    evicted, deleted = mysql(view), view.deployments.pods["workflow-controller"][0]
+    actions.evict("kubeflow", evicted.name)
+    actions.delete("pods", "kubeflow", deleted.name, None)
+    said = [
+        [each["reason"] for each in render_status(pod_snapshot(pod, ""), view.calendar.stamp)["conditions"]
+         if each["type"] == "DisruptionTarget"]
+        for pod in (evicted, deleted)
+    ]  # fmt: skip
+    assert said == [["EvictionByEvictionAPI"], []]
 
 
 def test_a_drained_nodes_pods_are_replaced_on_another() -> None:

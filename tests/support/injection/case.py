@@ -34,6 +34,7 @@ from tests.support.injection.packages import PACKAGE
 from tests.support.injection.seen import seen
 
 ORIGIN_AT = 1_790_000_000 * 10**9
+_RUN = "run"  # the run folder's name
 _FIRST_S = 5.0  # leaves time for a fault before the first arrival
 
 
@@ -79,14 +80,19 @@ def profile_of(case: Case) -> Profile:
     return replace(profile, steps=tuple(replace(step, duration=duration) for step in profile.steps))
 
 
-def simulated(case: Case, strength: float, seed: int, profile: Profile | None = None) -> Timeline:
-    """Simulate a case and read it back from its run folder."""
+def simulated(
+    case: Case, strength: float, seed: int, profile: Profile | None = None, place: Path | None = None
+) -> Timeline:
+    """Simulate a case and read it back from its run folder, which stays in `place` where one is given."""
+    if place is not None and (place / _RUN).is_dir():
+        return read(run_in(place))
     profile = profile or profile_of(case)
     plan = Plan(
         "hetida" if profile.hetida is not None else "kfp", "simulated", {"name": case.schedule},
         sum(1 for _ in _due(case, seed)), seed, simulated=True, started_at=ORIGIN_AT,
     )  # fmt: skip
-    return read_back(plan, seen(records(case, strength, seed, profile), without=case.without, whole=case.whole))
+    observed = seen(records(case, strength, seed, profile), without=case.without, whole=case.whole)
+    return read_back(plan, observed, place)
 
 
 def records(case: Case, strength: float, seed: int, profile: Profile, sample_s: float = SAMPLE_S) -> Iterator[Any]:
@@ -97,17 +103,29 @@ def records(case: Case, strength: float, seed: int, profile: Profile, sample_s: 
     return _kfp(case, profile, due, strength, seed, sample_s)
 
 
-def read_back(plan: Plan, records: Iterable[Any]) -> Timeline:
-    """Write a test's records into a run folder and read it back."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = RunFolder.create(Path(place), "run")
+def read_back(plan: Plan, records: Iterable[Any], place: Path | None = None) -> Timeline:
+    """Write a test's records into a run folder and read it back; the folder moves to `place` when it is whole."""
+    with tempfile.TemporaryDirectory(dir=place) as passing:
+        folder = RunFolder.create(Path(passing), _RUN)
         folder.write_plan(plan)
         with folder.recorder() as recorder:
             recorder.write(Event(plan.started_at, "Test", "run", "Started"))
             for record in records:
                 recorder.write(record)
         seal(folder)
-        return Timeline.from_frames(folder.read_plan(), load(folder))
+        if place is not None:
+            folder = RunFolder(folder.path.rename(place / _RUN))
+        return read(folder)
+
+
+def run_in(place: Path) -> RunFolder:
+    """The run folder that `read_back` left in a place."""
+    return RunFolder.open(place / _RUN)
+
+
+def read(folder: RunFolder) -> Timeline:
+    """The timeline of a sealed run folder."""
+    return Timeline.from_frames(folder.read_plan(), load(folder))
 
 
 def _due(case: Case, seed: int) -> Iterable[float]:

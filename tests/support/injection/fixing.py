@@ -1,6 +1,6 @@
 """Platforms with one bottleneck fixed: a finding that names it is right if this helps the runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.simulator.engine.distributions import fixed
@@ -24,9 +24,9 @@ def _api(profile: Profile) -> Profile:
 
 
 def _controller(profile: Profile) -> Profile:
-    quick = replace(
-        profile.controller, qps=1e4, burst=10_000, operation_s=1e-3, settle_s=0.0, workers=256, requeue_s=0.1
-    )
+    """As quick as its settings can make it: Argo's own pause after an update stays."""
+    own = profile.controller
+    quick = replace(own, qps=1e4, burst=10_000, operation_s=min(own.operation_s, 0.02), workers=256, requeue_s=1.0)
     return replace(profile, controller=quick)
 
 
@@ -38,6 +38,15 @@ def _nodes(profile: Profile) -> Profile:
     """Four times the machines, from the start."""
     return replace(profile, pools=tuple(replace(p, initial=n, min=n, max=n) for p in profile.pools
                                         for n in (4 * max(p.initial, p.max),)))  # fmt: skip
+
+
+def _own_machines(profile: Profile) -> Profile:
+    """Four times the machines of the pools that no autoscaler adds to."""
+    pools = (
+        p if p.max > p.initial else replace(p, initial=4 * p.initial, min=4 * p.initial, max=4 * p.initial)
+        for p in profile.pools
+    )
+    return replace(profile, pools=tuple(pools))
 
 
 def _higher(profile: Profile) -> Profile:
@@ -104,12 +113,20 @@ def _roomy(profile: Profile) -> Profile:
 def _adapters(profile: Profile) -> Profile:
     assert profile.hetida is not None
     quick = (replace(each, load=fixed(1e-3), send=fixed(1e-3)) for each in profile.hetida.executions)
+    return _serving_all(replace(profile, hetida=replace(profile.hetida, executions=tuple(quick))))
+
+
+def _serving_all(profile: Profile) -> Profile:
+    """Adapters that serve any number of requests at once, each as quickly as an idle one."""
+    assert profile.hetida is not None
     adapters = (replace(each, capacity=0) for each in profile.hetida.adapters)
-    return replace(profile, hetida=replace(profile.hetida, executions=tuple(quick), adapters=tuple(adapters)))
+    return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
 
 
+_ADAPTER_LIMIT, _NODES_LIMIT = "adapter-limit", "nodes-limit"
 _OF_HETIDA: Mapping[str, Fix] = {
     "adapter-slow": _adapters,
+    _ADAPTER_LIMIT: _serving_all,
     "lb-imbalance": _balanced,
     "runtime-saturated": _roomy,
 }
@@ -117,10 +134,11 @@ _OF_KFP: Mapping[str, Fix] = {
     "store-full": _store_full,
     "store-slow": _store_slow,
     "api-throttled": _api,
-    "controller-backlog": _controller,
+    **dict.fromkeys(("controller-backlog", "controller-qps", "controller-requeue", "controller-workers"), _controller),
     "parallelism-cap": lambda profile: replace(profile, controller=replace(profile.controller, parallelism=0)),
     "agent-lag": _agent,
     "nodes-exhausted": _nodes,
+    _NODES_LIMIT: _own_machines,
     "stranded-capacity": _fitting,
     "autoscaler-at-max": _higher,
     "autoscaler-slow": _warm,
@@ -131,8 +149,13 @@ _OF_KFP: Mapping[str, Fix] = {
     "driver-overhead": _drivers,
     "quota": lambda profile: replace(profile, quota=Quota()),
 }
+# Causes that go by the name of a fault, and are removed with it. How long an idle adapter takes is the data's nature, so
+# the truth is what the adapters' limits cost. Four times the machines from the start would be two remedies where an
+# autoscaler adds them: a higher maximum and a quicker autoscaler. A finding that names adapters or nodes is true if
+# quicker adapters, or more machines from the start, help.
+GOES_BY: Mapping[str, str] = {_ADAPTER_LIMIT: "adapter-slow", _NODES_LIMIT: "nodes-exhausted"}
 # By name of the finding; a finding that is not here can be right only where it was injected.
-FIXED: Mapping[str, Fix] = {**_OF_KFP, **_OF_HETIDA}
+FIXED: Mapping[str, Fix] = {name: fix for name, fix in {**_OF_KFP, **_OF_HETIDA}.items() if name not in GOES_BY}
 
 
 def fixes(profile: Profile) -> Mapping[str, Fix]:
@@ -140,11 +163,6 @@ def fixes(profile: Profile) -> Mapping[str, Fix]:
     return _OF_KFP if profile.hetida is None else _OF_HETIDA
 
 
-def causes(profile: Profile) -> tuple[str, ...]:
-    """What may hold up this platform's runs, besides faults.
-
-    Adapters only where they serve a limited number of requests at once: how long an idle one takes is the data's
-    nature. (A finding that names them is true if quicker ones help.)
-    """
-    idle = profile.hetida is not None and not any(adapter.capacity for adapter in profile.hetida.adapters)
-    return tuple(name for name in fixes(profile) if not (idle and name == "adapter-slow"))
+def causes(profile: Profile, injected: Sequence[str]) -> tuple[str, ...]:
+    """What may hold up this platform's runs: its faults and its own limits."""
+    return tuple(name for name in dict.fromkeys((*injected, *fixes(profile))) if name not in GOES_BY.values())

@@ -10,34 +10,39 @@ that can't hold the best one are left out.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from math import inf
+from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 
 from harness.detectors import diagnose
 from harness.detectors.confidence_shifts import SHIFTS
 from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
-from harness.model.phases import SUCCEEDED
-from tests.support.injection.case import Case, profile_of, records, simulated
-from tests.support.injection.fixing import causes, fixes
+from harness.model.phases import LIST_SECONDS, SUCCEEDED
+from tests.support.injection.case import Case, profile_of, records, run_in, simulated
+from tests.support.injection.fixing import GOES_BY, causes, fixes
 from tests.support.injection.installations import Installation
+from tests.support.injection.live import midway
 
 Gain = Callable[[Iterable[str]], float]  # of removing these causes together
 
-# It harms no run, only the users who look at runs.
-HARMLESS = frozenset({"db-slow-listing"})
-# Doubts about a test, which may well be there; all other findings name a bottleneck.
+# It harms no run, only the users who look at runs, where a page takes that long.
+HARMLESS, _PAGE_S = frozenset({"db-slow-listing"}), 2.0
+# Doubts about a test, which may well be there, and waits of which no cause is named; all others name a bottleneck.
 OF_THE_TEST = frozenset({
-    "caching", "censoring", "clock-skew", "failures", "foreign-load", "generator-lag", "inconsistent-records",
-    "missed-arrivals", "observer-gaps", "too-few-samples",
+    "caching", "censoring", "clock-skew", "credentials-refused", "failures", "foreign-load", "generator-lag", "inconsistent-records",
+    "missed-arrivals", "observer-gaps", "too-few-samples", "unexplained-wait",
 })  # fmt: skip
 # A cause binds if its removal spares this share of the runs from being lost, of their time, or of the pods.
 LOST, SLOWED, REPEATED = 0.01, 0.15, 0.02
 _HELPS = 0.5  # of that, for a finding to be true
 _AS_GOOD = 0.8  # of the best removal's gain
+_EARLY = (0.3, 0.6)  # shares of the test's time at which the live view is judged
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,12 @@ class Outcomes:
         """How much better the runs fare without a cause; from 1 on, it binds."""
         repeated = 1 - without.pods / max(self.pods, 1)
         saved = 1 - without.mean_s / max(self.mean_s, 1e-9)
-        # Runs that are lost end early, and have fewer pods.
-        spared = self.lost - without.lost
+        # Runs that are lost end early, and have fewer pods; nobody gains by losing them sooner.
+        spared, kept = self.lost - without.lost, 1 - self.lost
         return max(
-            spared / LOST, saved / SLOWED if spared > -LOST else 0.0, repeated / REPEATED if spared >= 0 else 0.0
+            spared / LOST,
+            kept * saved / SLOWED if spared > -LOST else 0.0,
+            kept * repeated / REPEATED if spared >= 0 else 0.0,
         )
 
 
@@ -91,12 +98,21 @@ class Named:
 
 
 @dataclass(frozen=True)
+class Early:
+    """A finding made while the test went on, and whether the whole test confirms it."""
+
+    name: str
+    confirmed: bool
+
+
+@dataclass(frozen=True)
 class Verdict:
     """One test: its injected faults, its truth, the findings in order, and what could not be judged.
 
     Attributes:
         best: names of the best removal, with its gain.
         unjudged: detectors that could not judge.
+        early: findings that the live view showed in the middle of the test.
     """
 
     injected: tuple[str, ...]
@@ -104,6 +120,7 @@ class Verdict:
     best: tuple[str, float]
     named: tuple[Named, ...]
     unjudged: frozenset[str]
+    early: tuple[Early, ...] = ()
 
     @property
     def first(self) -> str:
@@ -156,34 +173,53 @@ def judge(case: Case, strength: float, seed: int) -> Verdict:
     return judged(Installation(case, profile_of(case), strength, seed))
 
 
-def judged(test: Installation, shifts: Mapping[str, float] = SHIFTS) -> Verdict:
-    """Simulate a test and its counterfactuals, and judge the findings; `shifts` corrects their confidence."""
-    timeline = simulated(test.case, test.strength, test.seed, test.profile)
+def judged(test: Installation, shifts: Mapping[str, float] = SHIFTS, place: Path | None = None) -> Verdict:
+    """Simulate a test and its counterfactuals, and judge the findings; `shifts` corrects their confidence.
+
+    What was simulated stays in `place`, and is not simulated again: that judges changed detectors quickly.
+    """
+    if place is None:
+        with TemporaryDirectory() as passing:
+            return judged(test, shifts, Path(passing))
+    timeline = simulated(test.case, test.strength, test.seed, test.profile, place)
     diagnosis = diagnose(timeline, shifts)
-    gain = gains(test)
-    possible = tuple(dict.fromkeys((*test.case.injected, *causes(test.profile))))
+    early = _early(place, shifts, {finding.name for finding in diagnosis.findings})
+    gain = gains(test, place)
+    possible = causes(test.profile, test.case.injected)
     found = tuple(_named(diagnosis.findings, test, gain))
-    best = largest(possible, gain, [each.name for each in found if each.name in possible])
-    harmless = [name for name in test.case.injected if name in HARMLESS]
+    removal, most = largest(possible, gain, [each.name for each in found if each.name in possible])
+    best = GOES_BY.get(removal, removal), most
+    pages = timeline.metric(LIST_SECONDS)["value"]
+    harmless = [name for name in test.case.injected if name in HARMLESS and len(pages) and pages.max() >= _PAGE_S]
     truth = _truth(best[1], gain(possible))
     if truth is not Truth.BINDS and harmless:
         truth, best = Truth.BINDS, (harmless[0], 0.0)
     silent = frozenset(each.name for each in diagnosis.not_judged)
-    return Verdict(test.case.injected, truth, best, found, silent)
+    return Verdict(test.case.injected, truth, best, found, silent, early)
 
 
-def gains(test: Installation) -> Gain:
-    """The gains of removing causes from a test, each simulated once."""
-    here = _run(test)
-    known: dict[frozenset[str], float] = {}
+def _early(place: Path, shifts: Mapping[str, float], final: Container[str]) -> tuple[Early, ...]:
+    """The findings of the live view, compared with those of the whole test."""
+    found = (bottlenecks(diagnose(midway(run_in(place), at), shifts, going_on=True).findings) for at in _EARLY)
+    return tuple(Early(name, confirmed=name in final) for names in found for name in names)
 
-    def gain(names: Iterable[str]) -> float:
-        removed = frozenset(names)
-        if removed not in known:
-            known[removed] = here.gain(_run(without(test, removed)))
-        return known[removed]
 
-    return gain
+def gains(test: Installation, place: Path | None = None) -> Gain:
+    """The gains of removing causes from a test, each simulated once; their outcomes stay in `place`."""
+    kept = place / "outcomes.json" if place is not None else None
+    known: dict[str, Outcomes] = {}
+    if kept is not None and kept.exists():
+        known = {names: Outcomes(*each) for names, each in json.loads(kept.read_bytes()).items()}
+
+    def when_without(removed: Iterable[str]) -> Outcomes:
+        names = " ".join(sorted(set(removed)))
+        if names not in known:
+            known[names] = _run(without(test, names.split()))
+            if kept is not None:
+                kept.write_text(json.dumps({name: astuple(each) for name, each in known.items()}), encoding="utf-8")
+        return known[names]
+
+    return lambda removed: when_without(()).gain(when_without(removed))
 
 
 def _run(test: Installation) -> Outcomes:
@@ -223,7 +259,8 @@ def without(test: Installation, removed: Iterable[str]) -> Installation:
     names, profile = frozenset(removed), test.profile
     for name, fix in fixes(test.profile).items():
         profile = fix(profile) if name in names else profile
-    left = tuple(fault for fault in test.case.faults if fault.partition("@")[0] not in names)
+    injected = names | {GOES_BY.get(name, name) for name in names}
+    left = tuple(fault for fault in test.case.faults if fault.partition("@")[0] not in injected)
     return replace(test, case=replace(test.case, faults=left), profile=profile)
 
 

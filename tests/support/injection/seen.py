@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from harness.analysis.waits.controller_limit import METRICS as CONTROLLER_METRICS
 from harness.detectors.capability import Access
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
@@ -74,13 +75,16 @@ SOURCES: Mapping[str, Callable[[Any], bool]] = {
     "store": _measured(_SPACE),
     "store requests": _measured({STORE_REQUEST_SECONDS, STORE_PROBE_SECONDS}),
     "node cpu": _measured({NODE_CPU_CORES}),
+    "controller metrics": _measured({*CONTROLLER_METRICS, "argo_workflows"}),
+    "etcd size": _measured({"etcd_db_bytes", "etcd_quota_bytes"}),
 }
 RUNS_ONLY = frozenset(SOURCES)
+_OF_METRICS = frozenset({"store requests", "controller metrics", "etcd size"})
 # What installations add one after the other → the sources that are still missing with it.
 MISSING_WITH: Mapping[Access, frozenset[str]] = {
     Access.API: RUNS_ONLY,
-    Access.KUBECONFIG: frozenset({"node cpu", "store requests"}),
-    Access.METRICS_SERVER: frozenset({"store requests"}),
+    Access.KUBECONFIG: frozenset({"node cpu", *_OF_METRICS}),
+    Access.METRICS_SERVER: _OF_METRICS,
     Access.PROMETHEUS: frozenset(),
 }
 

@@ -1,0 +1,1 @@
+"""Spot nodes: what evictions did to a test, and what they would do with other retries."""

@@ -1,0 +1,211 @@
+"""What holds the workflow controller up: its client's rate, its workers, or the time to its next look at a workflow.
+
+A worker keeps its workflow while its requests wait for the client's tokens. So at the client's rate the workers are all
+busy, too, and more of them would not help. The controller's own metrics tell these apart. Where they were not recorded,
+workflows may: a node is there before its pod is requested, so that a pod long after its node waited for a token, and a
+node that comes late waited for a worker.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.timeline import Floats, Timeline, beginnings, floats
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.failures import own_events
+
+WORKFLOW_QUEUE, CLEANUP_QUEUE = "workflow_queue", "pod_cleanup_queue"
+CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S = "argo_client_wait_s", "argo_resource_wait_s", "argo_queue_wait_s"
+WORKING, BUSY, REQUESTS = "argo_working_workers", "argo_busy_workers", "argo_k8s_requests_per_s"
+METRICS = (CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S, WORKING, BUSY, REQUESTS)
+
+_USUALLY = 0.75  # quantile over the samples: a test has quiet stretches
+_TOKEN_S = 0.5  # median wait of a request
+_QUEUED_S = 1.0  # median wait of a workflow; the lowest bucket ends here, and the median of an idle queue is inside
+# That a worker spends on a workflow: Argo 4.0 sleeps for a second after each update, other versions don't.
+_WORK_S = 1.5
+_LATE_S = 1.0  # median time from a node to its pod; both are stamped in whole seconds
+_PODS = 20  # that were compared with their nodes
+_EVEN, _MOSTLY, _SAMPLES = 0.15, 0.7, 3
+_ARGOS = ("workflow", "cronworkflow", "clusterworkflow")  # kinds of argoproj.io begin with these
+_HELD = r"Waiting for \S+ lock|postponed because too many workflows|exceeded quota"
+
+
+class Limit(StrEnum):
+    """What the controller is held up by."""
+
+    REQUESTS = "requests"  # --qps and --burst
+    POD_RATE = "pod rate"  # resourceRateLimit
+    WORKERS = "workers"  # --workflow-workers
+    LOOKS = "looks"  # DEFAULT_REQUEUE_TIME
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What was seen of the controller; none is not recorded. Seconds are typical of its busy stretches.
+
+    Attributes:
+        token_s: a request's median wait for the client's rate limit (Argo 4.1).
+        pod_token_s: the same for the limit on the creation of pods.
+        queued_s: a workflow's median wait for a worker.
+        work_s: of a worker's time for each update of a workflow.
+        busy: workers that worked at once, at most.
+        rate: requests per second to the API group that got most of them.
+        even: whether that rate stayed at its maximum.
+        late_s: median time from a workflow's node to its pod, where nothing else is known to hold pods back.
+    """
+
+    token_s: float | None = None
+    pod_token_s: float | None = None
+    queued_s: float | None = None
+    work_s: float | None = None
+    busy: float | None = None
+    rate: float | None = None
+    even: bool = False
+    late_s: float | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Whether the controller's own metrics show enough to decide."""
+        return self.queued_s is not None
+
+    def limit(self, *, idle: bool, late_start: bool) -> Limit:
+        """What these signs mean for a controller that is slow.
+
+        Args:
+            idle: new workflows start at once, and what follows takes no longer than to the controller's next look.
+            late_start: new workflows wait, and not for other workflows to end.
+        """
+        if not self.measured:
+            return self._shown_by_nodes(idle=idle, late_start=late_start)
+        if self.pod_token_s is not None and self.pod_token_s >= _TOKEN_S:
+            return Limit.POD_RATE
+        slow = self.work_s is not None and self.work_s >= _WORK_S
+        if self.token_s >= _TOKEN_S if self.token_s is not None else slow and self.even:
+            return Limit.REQUESTS
+        if self.queues:
+            return Limit.UNKNOWN if slow else Limit.WORKERS  # slow workers lack something themselves, such as CPU
+        return Limit.LOOKS if idle else Limit.UNKNOWN
+
+    @property
+    def queues(self) -> bool:
+        """Whether workflows wait for a worker."""
+        return self.queued_s is not None and self.queued_s > _QUEUED_S
+
+    def _shown_by_nodes(self, *, idle: bool, late_start: bool) -> Limit:
+        if self.late_s is not None and self.late_s >= _LATE_S:
+            return Limit.REQUESTS
+        if self.late_s is not None and late_start:
+            return Limit.WORKERS
+        return Limit.LOOKS if idle else Limit.UNKNOWN
+
+
+@remembered
+def signs(timeline: Timeline) -> Signs:
+    """Read the signs from samples, and from the workflows whose nodes were read."""
+    working = _series(timeline, WORKING, queue_name=WORKFLOW_QUEUE)
+    working = working if working.size else _series(timeline, BUSY, worker_type=WORKFLOW_QUEUE)
+    rates = _rates(timeline)
+    rate = max(rates, key=lambda each: float(each.max()), default=np.zeros(0))
+    return Signs(
+        token_s=_usual(_series(timeline, CLIENT_WAIT_S, quantile="0.5")),
+        pod_token_s=_usual(_series(timeline, RESOURCE_WAIT_S, quantile="0.5")),
+        queued_s=_usual(_series(timeline, QUEUE_WAIT_S, queue_name=WORKFLOW_QUEUE, quantile="0.5")),
+        work_s=_work_s(timeline, working),
+        busy=float(working.max()) if working.size else None,
+        rate=float(np.median(rate[rate >= rate.max() / 2])) if rate.size else None,
+        even=any(map(_is_even, rates)),
+        late_s=_late_s(timeline),
+    )
+
+
+def queue_wait_s(timeline: Timeline, queue: str) -> float | None:
+    """The median wait in a queue of the controller in its busy stretches; none if it was not recorded."""
+    return _usual(_series(timeline, QUEUE_WAIT_S, queue_name=queue, quantile="0.5"))
+
+
+def workers_of(timeline: Timeline, queue: str) -> float | None:
+    """The number of workers of a queue that were busy at once, at most; none if it was not recorded."""
+    found = _series(timeline, BUSY, worker_type=queue)
+    return float(found.max()) if found.size else None
+
+
+def _series(timeline: Timeline, metric: str, **labels: str) -> Floats:
+    """The values of a metric, by time, of the series with these labels."""
+    samples = timeline.metric(metric)
+    kept = np.array([labels.items() <= _labels(text).items() for text in samples["labels"]], dtype=np.bool_)
+    return floats(samples[kept].sort_values("at_s", kind="stable"), "value")
+
+
+def _labels(text: str) -> dict[str, str]:
+    found = orjson.loads(text or "{}")
+    return {str(key): str(value) for key, value in found.items()}
+
+
+def _usual(values: Floats) -> float | None:
+    return float(np.quantile(values, _USUALLY)) if values.size else None
+
+
+def _work_s(timeline: Timeline, working: Floats) -> float | None:
+    """Little's law: workers at work by updates per second; both as means of their busy stretches."""
+    updates = _series(timeline, REQUESTS, kind="workflows", verb="Update", status_code="200")
+    if not working.size or not updates.size or updates.max() <= 0:
+        return None
+    busy = np.quantile(working, _USUALLY)
+    return float(busy / np.quantile(updates, _USUALLY)) if np.quantile(updates, _USUALLY) > 0 else None
+
+
+def _rates(timeline: Timeline) -> tuple[Floats, ...]:
+    """Requests per second by time, to Kubernetes' own API and to Argo's: each has a rate limit of its own."""
+    samples = timeline.metric(REQUESTS)
+    if not len(samples):
+        return ()
+    argos = [_labels(text).get("kind", "").startswith(_ARGOS) for text in samples["labels"]]
+    return tuple(_sums(part) for part in _parts(samples, argos) if len(part))
+
+
+def _parts(samples: pd.DataFrame, mask: list[bool]) -> Iterable[pd.DataFrame]:
+    inside = np.array(mask, dtype=np.bool_)
+    return samples[inside], samples[~inside]
+
+
+def _sums(samples: pd.DataFrame) -> Floats:
+    return samples.groupby("at_s", sort=True)["value"].sum().to_numpy(dtype=np.float64)
+
+
+def _is_even(rate: Floats) -> bool:
+    """Whether most samples of the busy stretches are about the same: what a token bucket lets through."""
+    busy = rate[rate >= rate.max() / 2]
+    if busy.size < _SAMPLES:
+        return False
+    return float((np.abs(busy / np.median(busy) - 1) <= _EVEN).mean()) >= _MOSTLY
+
+
+def _late_s(timeline: Timeline) -> float | None:
+    """The median time from a node's start to its pod's creation: their names end in the same hash."""
+    messages = own_events(timeline)["message"].fillna("").astype(str)
+    if messages.str.contains(_HELD, regex=True).any():
+        return None
+    pods, tasks = timeline.pods, timeline.tasks
+    pods = pods[np.isin(pods["row"].to_numpy(), timeline.described)]
+    first = beginnings(pods["pod"].to_numpy())
+    names = timeline.names.take(pods["pod"].to_numpy()[first])
+    made = pd.DataFrame({
+        "row": pods["row"].to_numpy()[first],
+        "hash": _last(names),
+        "made_s": np.minimum.reduceat(floats(pods, "start_s"), first) if first.size else np.zeros(0),
+    })  # fmt: skip
+    nodes = tasks.assign(hash=_last(tasks["task"]), row=tasks["row"].astype(made["row"].dtype))
+    both = made.merge(nodes, on=["row", "hash"])
+    late = floats(both, "made_s") - floats(both, "start_s")
+    return float(np.median(late)) if late.size >= _PODS else None
+
+
+def _last(names: "pd.Series[str]") -> Floats:
+    """The part of each name behind its last dash."""
+    return names.astype("str").str.rpartition("-")[2].to_numpy() if len(names) else np.zeros(0)

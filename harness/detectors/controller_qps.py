@@ -1,0 +1,70 @@
+"""The workflow controller sends as many requests as its client may, and pods wait for them."""
+
+from collections.abc import Iterator
+from math import ceil
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.controller_limit import CLIENT_WAIT_S, REQUESTS, RESOURCE_WAIT_S, Limit, Signs, signs
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
+from harness.detectors.slow_controller import namespace, spent, told_apart, tune
+from harness.model.findings import Evidence, Finding
+from harness.model.units import format_duration
+
+NAME = "controller-qps"
+NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {Capability.CONTROLLER: "the rate, and what only the controller's own metrics tell from other causes"}
+TARGETS = ("argo", "kfp")
+NOT_INJECTED = "the fault controller-backlog injects it, and it is named where the controller's metrics are recorded"
+
+_SURE, _LIKELY = 0.9, 0.7
+_MORE, _LEAST, _DEFAULT = 2.5, 50, 100  # times the present rate; requests per second
+_SETTINGS = "workflow-controller-configmap"
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Its requests wait for tokens, go out at an even rate, or pods come long after their nodes."""
+    slow = told_apart(timeline)
+    if slow is None or slow.limit not in {Limit.REQUESTS, Limit.POD_RATE}:
+        return []
+    seen = signs(timeline)
+    evidence, confidence = (*_evidence(seen), *slow.evidence), _SURE if seen.measured else _LIKELY
+    if slow.limit is Limit.POD_RATE:
+        title = "The workflow controller creates pods at the rate of resourceRateLimit"
+        fix = "Raise limit and burst of resourceRateLimit in the workflow controller's ConfigMap, or remove it."
+        edit = f"kubectl edit configmap {_SETTINGS} -n {namespace(timeline)}"
+        return [Finding(NAME, f"{title}: {spent(slow)}", confidence, evidence, fix, (edit,), slowed(slow.share))]
+    qps = max(_LEAST, 10 * ceil(_MORE * seen.rate / 10)) if seen.rate is not None else _DEFAULT
+    fix = (
+        f"Raise the rate limit of the workflow controller's client: try --qps={qps} --burst={qps * 3 // 2} (20 and 30 "
+        "by default). Workers that wait for the client are busy, too: more of them would not help."
+    )
+    return [
+        Finding(
+            NAME,
+            f"The workflow controller is at its client's rate limit (--qps): {spent(slow)}",
+            confidence,
+            evidence,
+            fix,
+            tune(timeline, f"--qps={qps}", f"--burst={qps * 3 // 2}"),
+            slowed(slow.share),
+        )
+    ]
+
+
+def _evidence(seen: Signs) -> Iterator[Evidence]:
+    for name, waited in ((CLIENT_WAIT_S, seen.token_s), (RESOURCE_WAIT_S, seen.pod_token_s)):
+        if waited:
+            text = f"a request of the controller waited {format_duration(waited)} for its own rate limit (median)"
+            yield Evidence(text, waited, "s", "samples", f"metric = {name}")
+    if seen.rate is not None:
+        even = ", evenly, as from a token bucket" if seen.even else ""
+        text = f"it sent {seen.rate:.1f} requests/s to the API group that got most{even}"
+        yield Evidence(text, seen.rate, "1/s", "samples", f"metric = {REQUESTS}")
+    if seen.work_s is not None:
+        yield Evidence(
+            f"a worker took {format_duration(seen.work_s)} for each update of a workflow", seen.work_s, "s", "samples"
+        )
+    if seen.late_s is not None and not seen.measured:
+        text = f"pods came {format_duration(seen.late_s)} after the nodes of their workflows (median)"
+        yield Evidence(text, seen.late_s, "s", "spans")

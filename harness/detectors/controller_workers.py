@@ -1,0 +1,86 @@
+"""The workflow controller has too few workers: workflows wait for one, or ended pods for being cleaned up."""
+
+from collections.abc import Iterator
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.controller_limit import (
+    CLEANUP_QUEUE,
+    QUEUE_WAIT_S,
+    Limit,
+    Signs,
+    queue_wait_s,
+    signs,
+    workers_of,
+)
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
+from harness.detectors.slow_controller import spent, told_apart, tune
+from harness.model.findings import Evidence, Finding
+from harness.model.units import format_duration
+
+NAME = "controller-workers"
+NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {
+    Capability.CONTROLLER: "how many workers are busy, and what only the controller's metrics tell from other causes"
+}
+TARGETS = ("argo", "kfp")
+NOT_INJECTED = "it is a setting of the simulated controller (workers), which a profile or its Deployment changes"
+
+_SURE, _LIKELY = 0.9, 0.6
+_WORKERS, _CLEANUP_WORKERS = 32, 4  # Argo's defaults
+_CLEANUP_S = 5.0
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Workflows wait in the queue while the client has tokens to spare, or ended pods do."""
+    slow, seen = told_apart(timeline), signs(timeline)
+    found = [] if slow is None or slow.limit is not Limit.WORKERS else [slow]
+    return [
+        *(
+            Finding(
+                NAME,
+                f"The workflow controller is short of workers (--workflow-workers): {spent(each)}",
+                _SURE if seen.measured else _LIKELY,
+                (*_evidence(seen), *each.evidence),
+                f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, _WORKERS)} "
+                f"({_WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
+                tune(timeline, f"--workflow-workers={_more(seen.busy, _WORKERS)}"),
+                slowed(each.share),
+            )
+            for each in found
+        ),
+        *(() if slow is not None and slow.limit is Limit.REQUESTS else _cleanup(timeline)),
+    ]
+
+
+def _more(busy: float | None, default: int) -> int:
+    """Twice as many as were busy, and no fewer than twice the default where that is not known."""
+    return max(default, 2 * round(busy)) if busy else 2 * default
+
+
+def _evidence(seen: Signs) -> Iterator[Evidence]:
+    if seen.queued_s is not None:
+        text = f"a workflow waited {format_duration(seen.queued_s)} for a worker (median)"
+        yield Evidence(text, seen.queued_s, "s", "samples", f"metric = {QUEUE_WAIT_S}")
+    if seen.busy is not None:
+        yield Evidence(f"up to {seen.busy:.0f} workers were busy at once", seen.busy, "workers", "samples")
+    if not seen.measured and seen.late_s is not None:
+        text = f"pods came {format_duration(max(0.0, seen.late_s))} after the nodes of their workflows, which came late"
+        yield Evidence(text, max(0.0, seen.late_s), "s", "spans")
+
+
+def _cleanup(timeline: Timeline) -> Iterator[Finding]:
+    waited, busy = queue_wait_s(timeline, CLEANUP_QUEUE), workers_of(timeline, CLEANUP_QUEUE)
+    if waited is None or waited <= _CLEANUP_S:
+        return
+    more = _more(busy, _CLEANUP_WORKERS)
+    text = f"an ended pod waited {format_duration(waited)} for being labelled or deleted (median)"
+    yield Finding(
+        NAME,
+        "The workflow controller is short of workers that clean up pods (--pod-cleanup-workers)",
+        _SURE,
+        (Evidence(text, waited, "s", "samples", f"metric = {QUEUE_WAIT_S}"),),
+        f"Try --pod-cleanup-workers={more} ({_CLEANUP_WORKERS} by default): ended pods stay on their nodes until then.",
+        tune(timeline, f"--pod-cleanup-workers={more}"),
+        slowed(0.05),
+    )

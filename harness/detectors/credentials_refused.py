@@ -1,0 +1,51 @@
+"""The load generator's own credentials were refused during the test: a token or a session has expired."""
+
+from harness.analysis.refused_credentials import refused_credentials
+from harness.analysis.timeline import Timeline
+from harness.detectors.capability import Capability
+from harness.detectors.detector import broke, moment
+from harness.model.findings import Evidence, Finding
+
+NAME = "credentials-refused"
+NEEDS = (Capability.SUBMISSIONS,)
+NOT_INJECTED = "it is the load generator's trouble, not a defect of the platform"
+
+_FIX = (
+    "Give credentials that are renewed: --token-file with a file that something rewrites, as a projected service "
+    "account's token, --kubeconfig-token for what an exec plugin prints, or --cookie-file with a session that outlasts "
+    "the test; pipeswarm doctor says when a token expires."
+)
+_PROXY_FIX = "Check the account in HTTPS_PROXY or HTTP_PROXY."
+_PROXY = 407
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Submissions that were answered with 401, 407, or the way to a login page."""
+    found = refused_credentials(timeline)
+    if found is None:
+        return []
+    statuses = ", ".join(f"{status} ({count:,})" for status, count in found.statuses.items())
+    facts = [
+        Evidence(
+            f"answers to {found.count:,} submissions, the first one sent {moment(found.from_s)}: {statuses}",
+            float(found.count), "submissions", "submissions", "outcome = rejected",
+        ),
+        Evidence(f"the first answer: “{found.example[:200]}”"),
+    ]  # fmt: skip
+    if found.expires:
+        facts.append(Evidence(f"the token of the test's start expires at {found.expires}"))
+    if found.accepted_after:
+        facts.append(Evidence(f"{found.accepted_after:,} later submissions were accepted: it was renewed"))
+    only_proxy = set(found.statuses) == {_PROXY}
+    return [
+        Finding(
+            NAME,
+            f"The load generator's own credentials were refused, in {found.share:.1%} of the submissions, from "
+            f"{moment(found.from_s)} on",
+            0.95,
+            tuple(facts),
+            _PROXY_FIX if only_proxy else _FIX,
+            (),
+            broke(found.share),
+        )
+    ]

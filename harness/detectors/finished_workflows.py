@@ -1,0 +1,63 @@
+"""Finished workflows pile up: nobody removes them."""
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.timeline import Timeline
+from harness.detectors.capability import Capability
+from harness.detectors.detector import CannotJudgeError, slowed
+from harness.model.findings import Evidence, Finding
+
+NAME = "finished-workflows"
+NEEDS = (Capability.RUNS, Capability.CONTROLLER)
+TARGETS = ("argo", "kfp")
+NOT_INJECTED = "it comes from weeks of use, which no test lasts"
+
+_METRIC = "argo_workflows"  # workflows by phase, from the controller's own metrics
+_FINISHED = frozenset({"Succeeded", "Failed", "Error"})
+# The controller keeps all of them in memory and looks at them again; the archive and listings take as long.
+_MANY = 5_000
+_RISING = 0.9  # of the changes go up
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """There are thousands of finished workflows, and their number only grows."""
+    samples = timeline.metric(_METRIC)
+    if not len(samples):
+        raise CannotJudgeError("the workflow controller's metrics were not recorded (--metrics argo=… or Prometheus)")
+    phases = [str(orjson.loads(text).get("phase", "")) for text in samples["labels"]]
+    finished = samples[[each in _FINISHED for each in phases]]
+    counts = _totals(finished)
+    if counts.size < 2 or counts[-1] < _MANY or counts[-1] <= counts[0]:  # two show a change
+        return []
+    steps = np.diff(counts)
+    moved = steps[steps != 0]
+    if float((moved > 0).mean()) < _RISING:
+        return []
+    last = float(counts[-1])
+    return [
+        Finding(
+            NAME,
+            f"{last:,.0f} finished workflows are kept, and none are removed",
+            0.8,
+            (
+                Evidence(
+                    f"their number grew from {counts[0]:,.0f} to {last:,.0f} during the test",
+                    last, "workflows", "samples", f"metric = {_METRIC}",
+                ),
+            ),
+            "Give workflows a time to live: ttlStrategy in workflowDefaults of the controller's ConfigMap, and podGC "
+            "for their pods; with KFP, TTL_SECONDS_AFTER_WORKFLOW_FINISH of its persistence agent.",
+            (
+                "kubectl get workflows -A -l workflows.argoproj.io/completed=true --no-headers | wc -l",
+                f"kubectl edit configmap workflow-controller-configmap -n {timeline.namespace}",
+            ),
+            slowed(0.1),
+        )
+    ]  # fmt: skip
+
+
+def _totals(samples: pd.DataFrame) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """The sum over the phases at each time of sampling, by time."""
+    return samples.groupby("at_s", sort=True)["value"].sum().to_numpy(dtype=np.float64)

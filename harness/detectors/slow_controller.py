@@ -1,0 +1,174 @@
+"""A workflow controller that is slow: how much time it costs, what holds it up, and how its settings are changed."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Timeline, distinct
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.controller_limit import Limit, signs
+from harness.analysis.waits.critical_path import CriticalPath, critical_path
+from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.waits import waits_so_far
+from harness.detectors.capability import Capability
+from harness.detectors.detector import CannotJudgeError, quarters
+from harness.model.findings import Evidence
+from harness.model.inert import shell_word
+from harness.model.phases import CONTROLLER, PUBLISHING
+from harness.model.units import format_duration
+
+# What holds workflows back without the controller being slow, with the confidence that remains beside it.
+HELD = {"quota": 0.1, "lock-wait": 0.1, "workflows-postponed": 0.1}
+
+_SHARE, _SURELY = 0.12, 0.15
+_LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod
+# Between two steps a healthy controller takes about a second, and platforms record whole seconds.
+_A_POD_S, _USUAL_S = 2.0, 1.0
+_GROWTH = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SlowController:
+    """A controller that takes much of the runs' time.
+
+    Attributes:
+        limit: what holds it up.
+        share: of the runs' time.
+        confidence: that this is the controller's doing.
+        grows: later runs wait much longer than the first ones.
+        evidence: for its slowness.
+    """
+
+    limit: Limit
+    share: float
+    confidence: float
+    grows: bool
+    evidence: tuple[Evidence, ...]
+
+
+@remembered
+def slow_controller(timeline: Timeline) -> SlowController | None:
+    """Whether the time without a pod is long for the number of pods, or grows; none if neither.
+
+    Raises:
+        CannotJudgeError: no run had consecutive pods.
+    """
+    chain, found, waited = critical_path(timeline), startup_delay(timeline), _waited(timeline)
+    pods = distinct(timeline.pods["pod"][timeline.pods["row"] >= 0].to_numpy()) / max(waited.size, 1)
+    by_run, by_chain = waited / max(pods, 1.0), chain.gaps_s  # in a fan-out, other pods of the run live meanwhile
+    a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
+    share = _share(timeline) * (1 - _USUAL_S / max(a_pod_s, _USUAL_S))  # the rest, no setting saves
+    if share < _SHARE:
+        return None
+    early, late = (float(each.mean()) for each in quarters(waited))
+    grows = late > _GROWTH * max(early, _A_POD_S)
+    if a_pod_s < _A_POD_S and not grows:
+        return None
+    if not found.before.size or not found.between.size:
+        raise CannotJudgeError("no run with consecutive pods was observed")
+    before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
+    # Workflows of an idle controller start at once, and then wait for the next look after each pod.
+    idle = not grows and before < _A_POD_S and between <= _LOOKS_S * max(pods - 1.0, 1.0)
+    return SlowController(
+        signs(timeline).limit(idle=idle, late_start=before >= _A_POD_S and not found.capped),
+        share,
+        _confidence(timeline, share),
+        grows,
+        (
+            _passed(timeline, chain),
+            Evidence(
+                f"median wait {format_duration(before)} before the first pod and {format_duration(between)} "
+                "between pods",
+                float(np.median(waited)), "s", "spans",
+            ),
+            Evidence(
+                f"mean wait {format_duration(early)} in the first quarter of the runs, "
+                f"{format_duration(late)} in the last",
+                late, "s", "spans",
+            ),
+        ),
+    )  # fmt: skip
+
+
+def told_apart(timeline: Timeline) -> SlowController | None:
+    """The same, where what holds it up can be told.
+
+    Raises:
+        CannotJudgeError: the controller is slow, and nothing that was observed says why.
+    """
+    slow = slow_controller(timeline)
+    if slow is not None and slow.limit is Limit.UNKNOWN and not signs(timeline).measured:
+        raise CannotJudgeError(
+            "the controller is slow, and neither its metrics (--metrics argo=… or Prometheus) nor enough nodes of "
+            "workflows were recorded to say why"
+        )
+    return slow
+
+
+def spent(slow: SlowController) -> str:
+    """What a slow controller costs, as the end of a title."""
+    return f"runs spent {slow.share:.0%} of their time waiting for their next pod"
+
+
+def namespace(timeline: Timeline) -> str:
+    """The controller's, as a word of a command."""
+    return shell_word(timeline.plan.observer.platform_namespaces[0])
+
+
+def requeue(timeline: Timeline) -> tuple[str, ...]:
+    """Let the controller look at changed workflows sooner."""
+    return (f"kubectl set env deployment/workflow-controller -n {namespace(timeline)} DEFAULT_REQUEUE_TIME=2s",)
+
+
+def tune(timeline: Timeline, *arguments: str) -> tuple[str, ...]:
+    """Show the controller's arguments, and add these, which count more than those before them."""
+    place = "/spec/template/spec/containers/0/args/-"
+    patch = json.dumps([{"op": "add", "path": place, "value": value} for value in arguments])
+    controller = f"deployment workflow-controller -n {namespace(timeline)}"
+    return (
+        f"kubectl get {controller} -o jsonpath='{{.spec.template.spec.containers[0].args}}'",
+        f"kubectl patch {controller} --type=json -p '{patch}'",
+    )
+
+
+def _confidence(timeline: Timeline, share: float) -> float:
+    """Pods may wait for other reasons: nodes, or a quota, which only workflows show."""
+    if share < _SURELY:
+        return 0.5
+    alone = scheduling_wait(timeline).share < share and Capability.WORKFLOWS.observed(timeline)
+    return 0.85 if alone else 0.6
+
+
+def _waited(timeline: Timeline) -> Floats:
+    """Seconds by run that it waited for its next pod; without the wait for a slot where their number is limited."""
+    # With timestamps of two clocks, one in whole seconds, a wait may come out negative.
+    waited = np.maximum(waits_so_far(timeline).of(CONTROLLER), 0.0)
+    found = startup_delay(timeline)
+    return np.maximum(waited - found.before.mean(), 0.0) if found.capped else waited
+
+
+def _share(timeline: Timeline) -> float:
+    """The share of the runs' time that the controller took: for their pods, and to notice that the last one ended.
+
+    Where the number of active runs is limited, others wait for their slots as many times longer.
+    """
+    shares, chain, found = waits_so_far(timeline).shares(), critical_path(timeline).shares, startup_delay(timeline)
+    ending = max(shares[PUBLISHING], 0.0)
+    if found.capped:
+        return min(1.0, (chain[CONTROLLER] + ending) * found.amplification)
+    return max(shares[CONTROLLER], chain[CONTROLLER]) + ending
+
+
+def _passed(timeline: Timeline, chain: CriticalPath) -> Evidence:
+    """How much time the controller took, by runs without a pod or by the chains of pods."""
+    alone = waits_so_far(timeline).shares()[CONTROLLER]
+    if alone >= chain.shares[CONTROLLER]:
+        return Evidence(f"{alone:.1%} of all run time passed without a live pod", alone, "share", "spans")
+    share, mean = chain.shares[CONTROLLER], float(chain.gaps_s.mean())
+    return Evidence(
+        f"{share:.1%} of the time of {chain.runs:,} runs passed between a pod's end and the creation of the next one "
+        f"that the run's end waited for: {format_duration(mean)} each (mean)",
+        share, "share", "spans",
+    )  # fmt: skip

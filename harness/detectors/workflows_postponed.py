@@ -1,0 +1,54 @@
+"""The workflow controller postpones workflows, because as many are running as it was told to allow."""
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.failures import own_events
+from harness.analysis.waits.lacking import spare
+from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.waits import waits_so_far
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import CONTROLLER
+
+NAME = "workflows-postponed"
+NEEDS = (Capability.RUNS, Capability.WORKFLOWS)
+USES = {Capability.PODS: "how many workflows were active at once"}
+TARGETS = ("argo",)  # with KFP, parallelism-cap finds the same from pods
+NOT_INJECTED = "the fault parallelism-cap injects it, and KFP's runs show it in their pods"
+
+_POSTPONED = "postponed because too many workflows are already running"
+_SETTINGS = "workflow-controller-configmap"
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """What waiting workflows say, as the controller writes it."""
+    own = own_events(timeline)
+    postponed = own[own["message"].fillna("").astype(str).str.contains(_POSTPONED, regex=False)]
+    if not len(postponed):
+        return []
+    runs = int(postponed["run"].nunique())
+    share = waits_so_far(timeline).shares()[CONTROLLER]
+    most = startup_delay(timeline).most if len(timeline.pods) else 0
+    at_once = f": {most} were active at once" if most else ""
+    return [
+        Finding(
+            NAME,
+            f"The controller's parallelism or namespaceParallelism holds workflows back{at_once}",
+            0.95,
+            (
+                Evidence(
+                    f"{runs:,} of the runs that were looked at were “{_POSTPONED}”", float(runs), "runs", "events",
+                    "reason = PENDING",
+                ),
+                Evidence(f"{share:.1%} of all run time passed without a live pod", share, "share", "spans"),
+            ),
+            "Look up both in the workflow controller's ConfigMap; the message does not say which one binds: "
+            "parallelism counts all running workflows, namespaceParallelism those of each namespace. Raise or remove "
+            "the one that is reached.",
+            (
+                f"kubectl get configmap {_SETTINGS} -n {timeline.namespace} -o yaml | grep -i parallelism",
+                f"kubectl edit configmap {_SETTINGS} -n {timeline.namespace}",
+            ),
+            slowed(max(share * spare(timeline), 0.01)),
+        )
+    ]  # fmt: skip

@@ -1,0 +1,95 @@
+"""DAGs: each task begins when those that it depends on have ended as it demands."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from harness.simulator.argo.expressions import is_met
+from harness.simulator.argo.fields import (
+    dependencies,
+    fails_fast,
+    has_failed,
+    is_loop,
+    items_of,
+    outputs_of,
+    runs_after_failure,
+)
+from harness.simulator.argo.nodes import BAD, ERROR, FAILED, OMITTED, SKIPPED, SUCCEEDED, TASK_GROUP, Node
+from harness.simulator.argo.scopes import results_of
+from harness.simulator.argo.templates import Spec
+
+if TYPE_CHECKING:
+    from harness.simulator.argo.engine import Reconciliation
+
+_NO_ITEMS = "Skipped, empty params"
+_UNMET = "omitted: depends condition not met"
+
+
+def advance_dag(work: "Reconciliation", node: Node, template: Spec, scope: dict[str, str]) -> None:
+    """Begin the tasks of a DAG that are due; ends it after the last one, or after a failure."""
+    tasks: list[Spec] = template["dag"]["tasks"]
+    found: dict[str, Node] = {}
+    before = -1
+    while len(found) > before:  # what is omitted or skipped ends at once, and others may wait for it
+        before = len(found)
+        for task in tasks:
+            if task["name"] not in found:
+                ended = _advance_task(work, node, task, found, scope, template["dag"])
+                if ended is not None and work.hooks_over("tasks", task, ended, scope) and ended.over:
+                    found[task["name"]] = ended
+                    scope |= results_of(work.run, "tasks", task["name"], ended.name)
+    going = [each for each in work.run.nodes.values() if each.boundary == node.name and not each.over]
+    bad = [task for task in tasks if has_failed(found.get(task["name"]), task)]
+    if len(found) == len(tasks) or (bad and not going and fails_fast(template["dag"])):
+        node.outputs = dict(outputs_of(template, scope)) if len(found) == len(tasks) and not bad else {}
+        work.end(node, _phase(tasks, found, bad))
+
+
+def _phase(tasks: list[Spec], found: Mapping[str, Node], bad: list[Spec]) -> str:
+    """Failed if a task at the end of a branch failed, or was never reached because of one."""
+    needed = {name for task in tasks for name in dependencies(task)[1]}
+    last = [found.get(task["name"]) for task in tasks if task["name"] not in needed]
+    if not bad or all(each is not None and each.phase in {SUCCEEDED, SKIPPED} for each in last):
+        return SUCCEEDED
+    phases = {found[task["name"]].phase for task in bad}
+    return ERROR if phases == {ERROR} else FAILED
+
+
+def _advance_task(
+    work: "Reconciliation", dag: Node, task: Spec, found: Mapping[str, Node], scope: Mapping[str, str], of: Spec
+) -> Node | None:
+    """The node of a task: of all its items, where it has any; none before it is due."""
+    name = f"{dag.name}.{task['name']}"
+    existing = work.run.nodes.get(name)
+    if existing is not None and existing.over:
+        return existing
+    condition, needs = dependencies(task)
+    if any(each not in found for each in needs):
+        return None
+    if existing is None and condition and not is_met(condition, {key: each.phase for key, each in found.items()}):
+        return work.skipped(name, task, dag.name, OMITTED, _UNMET)
+    failed = any(each.phase in BAD for each in found.values())
+    if existing is None and failed and fails_fast(of) and not runs_after_failure(condition):
+        return None
+    before = [f"{dag.name}.{each}" for each in needs]
+    node = _advance_items(work, name, task, dag, scope) if is_loop(task) else work.call(task, name, dag.name, scope)
+    for parent in [work.run.nodes[each] for each in before] or [dag]:
+        if node is not None and node.name not in parent.children:
+            parent.children.append(node.name)
+    return node
+
+
+def _advance_items(work: "Reconciliation", name: str, task: Spec, dag: Node, scope: Mapping[str, str]) -> Node:
+    items = list(items_of(task, scope))
+    if not items:
+        return work.skipped(name, task, dag.name, SKIPPED, _NO_ITEMS)
+    group = work.run.nodes.get(name) or work.group(name, TASK_GROUP, dag, task)
+    children = []
+    for suffix, extra in items:
+        child = work.call(task, f"{name}{suffix}", dag.name, {**scope, **extra})
+        children.append(child)
+        if child is not None and child.name not in group.children:
+            group.children.append(child.name)
+    if all(child is not None and child.over for child in children):
+        bad = [child for child in children if child is not None and child.phase in BAD]
+        work.end(group, bad[0].phase if bad else SUCCEEDED)
+    return group

@@ -1,0 +1,404 @@
+"""One reconciliation of a workflow: which nodes begin or end now, and which pods are due. No I/O, no clock.
+
+As Argo does, it walks from the entrypoint through everything that exists, each time anew. Names, types and messages of
+nodes are as recorded from Argo 4.0.8; templates as https://argo-workflows.readthedocs.io/en/latest/fields/ has them.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from harness.simulator.argo.dags import advance_dag
+from harness.simulator.argo.expressions import ExpressionError, filled, holds, is_true
+from harness.simulator.argo.fields import is_pod, outputs_of, parameters_of, policy
+from harness.simulator.argo.limits import backoff_s, is_repeated, is_throttled, out_of_time, suspended_s
+from harness.simulator.argo.locks import Locks, NoLimitError
+from harness.simulator.argo.memos import Memo, MemoError, Memos
+from harness.simulator.argo.nodes import (
+    BAD,
+    DAG,
+    ERROR,
+    FAILED,
+    OMITTED,
+    ON_EXIT,
+    PENDING,
+    POD,
+    RETRY,
+    RUNNING,
+    SKIP,
+    SKIPPED,
+    STEPS,
+    SUCCEEDED,
+    SUSPEND,
+    Node,
+    Run,
+)  # fmt: skip
+from harness.simulator.argo.scopes import arguments_of, globals_of, results_of, scope_of
+from harness.simulator.argo.steps import advance_steps
+from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of
+from harness.simulator.cluster import Pod
+
+Ending = Callable[[Pod], tuple[str, str]]
+_NO_MORE = "No more retries left"
+_MOST_DEEP = 100  # as the controller's maxStackDepth
+_TOO_DEEP = "Maximum recursion depth exceeded. See https://argo-workflows.readthedocs.io/en/latest/scaling/#maximum-recursion-depth"
+_MOST_NODES = 50_000
+_TOO_MANY = f"the simulated platform runs workflows of at most {_MOST_NODES:,} nodes"
+_EXIT = "exit"  # the hook that runs after the end
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A template to execute as the node `name`, with the values of its parameters; see `Node`."""
+
+    name: str
+    template: str
+    task: str
+    boundary: str
+    values: Mapping[str, str]
+    flag: Mapping[str, bool] | None = None
+    reference: Spec | None = None
+    after: bool = False
+
+
+class Reconciliation:
+    """Brings a workflow's nodes up to date.
+
+    Args:
+        run: the workflow.
+        now: seconds of simulated time.
+        locks: of the controller.
+        memos: of the controller.
+        retry: the retry strategy of templates that have none; empty for none.
+        ending: the phase and message of the node of a pod that did not succeed.
+
+    Attributes:
+        run: the workflow.
+        due: nodes whose pods are to be created.
+        assessed: how many pods were seen to have ended.
+        freed: those who waited for locks that were given back.
+        look_at: when something happens by itself; none if nothing does.
+    """
+
+    def __init__(self, run: Run, now: float, locks: Locks, memos: Memos, retry: Spec, ending: Ending) -> None:
+        self.run = run
+        self._now = now
+        self._locks = locks
+        self._memos = memos
+        self._depth = 0
+        self._retry_default = retry
+        self._ending = ending
+        self.due: list[Node] = []
+        self.assessed = 0
+        self.freed: list[str] = []
+        self.look_at: float | None = None
+
+    def operate(self) -> None:
+        """Begin and end what can begin and end now; ends the workflow after its last node."""
+        run = self.run
+        if run.shutdown and not self._shut_down():
+            return
+        entrypoint = str(run.spec["entrypoint"])
+        root = self._execute(_Call(run.name, entrypoint, entrypoint, "", {}))
+        if root is None:
+            return
+        try:
+            scope = {**globals_of(self.run), "workflow.status": root.phase}
+            if not self._hooks_over(run.spec, root, "", scope) or not root.over:
+                return
+        except ExpressionError as error:
+            self.end(root, ERROR, str(error))
+        phase, message, handler = root.phase, root.message, hooks_of(run.spec).get(_EXIT)
+        if handler and run.shutdown != "Terminate":
+            left = self._hook(f"{run.name}{ON_EXIT}", handler, "", globals_of(self.run), after=True)
+            if left is None or not left.over:
+                return
+            if left.phase in BAD and phase == SUCCEEDED:
+                phase, message = left.phase, left.message
+        if run.shutdown:
+            phase, message = FAILED, f"Stopped with strategy '{run.shutdown}'"
+        run.phase, run.message, run.finished = phase, message, self._now
+
+    def _shut_down(self) -> bool:
+        """End the nodes that run or wait, but for an exit handler's after a stop; true when their pods are gone."""
+        how = self.run.shutdown
+        stopped = [node for node in self.run.nodes.values() if not node.over and not self._goes_on(node)]
+        if any(node.pod is not None and not node.pod.over for node in stopped):
+            return False
+        for node in stopped:
+            if node.type == POD and (node.pod is None or node.pod.phase != "Succeeded"):
+                self.end(node, FAILED, f"workflow shutdown with strategy:  {how}")
+            elif node.type == SUSPEND or (node.type != POD and node.phase == PENDING):
+                self.end(node, FAILED, f"Stopped with strategy '{how}'")
+        if not self.run.nodes:
+            entrypoint = str(self.run.spec["entrypoint"])
+            root = self._new(_Call(self.run.name, entrypoint, entrypoint, "", {}), SKIP, OMITTED)
+            self.end(root, FAILED)
+        return True
+
+    def _goes_on(self, of: Node | _Call) -> bool:
+        """Whether a node still runs: after a stop exit handlers do."""
+        return not self.run.shutdown or (of.after and self.run.shutdown != "Terminate")
+
+    # --- templates ------------------------------------------------------------------------------------------------
+
+    def _execute(self, call: _Call) -> Node | None:
+        """The node of a template; none while a limit keeps it from existing."""
+        node, template = self.run.nodes.get(call.name), self.run.templates[call.template]
+        if node is not None and node.over:
+            return node
+        if node is None and is_throttled(self.run, template, call.boundary):
+            return None
+        if self._depth >= _MOST_DEEP or len(self.run.nodes) >= _MOST_NODES:
+            return self._error(call, _TOO_DEEP if self._depth >= _MOST_DEEP else _TOO_MANY)
+        defaults = self.run.spec.get("templateDefaults") or {}
+        strategy = template.get("retryStrategy") or defaults.get("retryStrategy") or self._retry_default
+        if node is None and template.get("memoize") and not template.get("synchronization"):
+            kind = RETRY if strategy else _type_of(template)
+            if (kept := self._recall(call, template, kind)) is not None:
+                return kept
+        self._depth += 1
+        try:
+            return self._retry(call, template, strategy) if strategy else self._attempt(call, template)
+        finally:
+            self._depth -= 1
+
+    def _recall(self, call: _Call, template: Spec, kind: str) -> Node | None:
+        """The node of a template whose outputs were kept; none if they were not."""
+        try:
+            memo = Memo.of(filled(template["memoize"], self._scope(call, template)))
+            outputs = self._memos.load(self.run.namespace, memo)
+        except (ExpressionError, MemoError) as error:
+            return self._error(call, str(error))
+        if outputs is None:
+            return None
+        node = self.run.nodes.get(call.name) or self._new(call, kind)
+        node.memo, node.outputs = memo.status(hit=True), outputs
+        self.end(node, SUCCEEDED)
+        return node
+
+    def _error(self, call: _Call, why: str) -> Node:
+        """The node of a template that can't be executed."""
+        node = self.run.nodes.get(call.name) or self._new(call, SKIP, ERROR)
+        self.end(node, ERROR, why)
+        return node
+
+    def _retry(self, call: _Call, template: Spec, strategy: Spec) -> Node:
+        of_hook = {"hooked": True, "retried": True} if call.flag else None  # a hook's wrapper has both flags
+        node = self.run.nodes.get(call.name) or self._new(replace(call, flag=of_hook), RETRY)
+        try:
+            self._note_memo(node, call, template)
+        except (ExpressionError, MemoError) as error:
+            return self._error(call, str(error))
+        while True:
+            attempts = [self.run.nodes[name] for name in node.children]
+            if not attempts or (attempts[-1].over and is_repeated(self.run, strategy, attempts)):
+                if attempts and not self._has_backed_off(strategy, attempts):
+                    return node
+                name = f"{call.name}({len(attempts)})"
+                node.children.append(name)
+            else:
+                name = attempts[-1].name
+            flag = {**(call.flag or {}), "retried": True}
+            last = self._attempt(replace(call, name=name, flag=flag), template)
+            if not last.over:
+                return node
+            attempts = [self.run.nodes[name] for name in node.children]
+            if not is_repeated(self.run, strategy, attempts):
+                exhausted = last.phase in policy(strategy) and not self.run.shutdown
+                self.end(node, last.phase, _NO_MORE if exhausted else last.message)
+                node.outputs = last.outputs
+                return node
+            if why := out_of_time(strategy, attempts):
+                self.end(node, last.phase, why)
+                return node
+
+    def _has_backed_off(self, strategy: Spec, attempts: list[Node]) -> bool:
+        ended = attempts[-1].finished
+        assert ended is not None
+        return self._reached(ended + backoff_s(strategy, len(attempts)))
+
+    def _attempt(self, call: _Call, template: Spec) -> Node:
+        kind = _type_of(template)
+        node = self.run.nodes.get(call.name) or self._new(call, kind, PENDING if kind == POD else RUNNING)
+        if node.over:
+            return node
+        if kind in {POD, SUSPEND} and node.pod is None and not self._goes_on(call):
+            self.end(node, FAILED, f"workflow shutdown with strategy: {self.run.shutdown}")
+            return node
+        try:
+            scope = self._scope(call, template)
+            self._note_memo(node, call, template)
+            if not self._has_locks(node, template) or self._is_recalled(node, call, template):
+                return node
+            self._advance(node, template, scope)
+            if node.phase == SUCCEEDED and node.type in {POD, SUSPEND}:
+                node.outputs = dict(outputs_of(template, {}))
+            if node.phase == SUCCEEDED and template.get("memoize"):
+                self._remember(node, call, template)
+        except (ExpressionError, NoLimitError, MemoError, json.JSONDecodeError) as error:
+            self.end(node, ERROR, str(error))
+        return node
+
+    def _advance(self, node: Node, template: Spec, scope: dict[str, str]) -> None:
+        if node.type == POD:
+            self._update_pod(node)
+        elif node.type == STEPS:
+            advance_steps(self, node, template, scope)
+        elif node.type == DAG:
+            advance_dag(self, node, template, scope)
+        elif self._reached(node.started + suspended_s(template, scope)):
+            self.end(node, SUCCEEDED)
+
+    def _scope(self, call: _Call, template: Spec) -> dict[str, str]:
+        return scope_of(self.run, template, call.values, inner=call.boundary != "")
+
+    def _memo(self, call: _Call, template: Spec) -> Memo:
+        return Memo.of(filled(template["memoize"], self._scope(call, template)))
+
+    def _note_memo(self, node: Node, call: _Call, template: Spec) -> None:
+        if template.get("memoize") and node.memo is None:
+            node.memo = Memo.of(filled(template["memoize"], self._scope(call, template))).status(hit=False)
+
+    def _is_recalled(self, node: Node, call: _Call, template: Spec) -> bool:
+        """Whether another node kept these outputs while this one waited for its lock."""
+        begun = node.asked or node.children
+        locked = template.get("memoize") and template.get("synchronization")
+        return bool(locked and not begun and self._recall(call, template, node.type))
+
+    def _remember(self, node: Node, call: _Call, template: Spec) -> None:
+        memo = Memo.of(filled(template["memoize"], self._scope(call, template)))
+        parameters = [{"name": name, "value": value} for name, value in node.outputs.items()]
+        outputs = {"parameters": parameters} if parameters else {}
+        code = {"exitCode": "0"} if node.type == POD else {}
+        self._memos.save(self.run.namespace, memo, self.run.id_of(node.name), {**outputs, **code})
+
+    def _has_locks(self, node: Node, template: Spec) -> bool:
+        wanted = template.get("synchronization")
+        if not wanted:
+            return True
+        holder = self.run.holder(node.name)
+        why = self._locks.acquire(wanted, self.run.namespace, holder, self.run.priority)
+        node.phase = PENDING if why else node.phase if node.type == POD else RUNNING
+        node.message = why
+        return not why
+
+    def _update_pod(self, node: Node) -> None:
+        """Ask for the pod, or see how far it has come."""
+        pod = node.pod
+        if not node.asked:
+            node.asked = True
+            self.due.append(node)
+        elif pod is not None and pod.over:
+            self.assessed += 1
+            self.end(node, *((SUCCEEDED, "") if pod.phase == "Succeeded" else self._ending(pod)))
+        elif pod is not None and pod.started is not None:
+            node.phase = RUNNING
+
+    def call(self, step: Spec, name: str, boundary: str, scope: Mapping[str, str]) -> Node | None:
+        """One step or task, for one item; skipped if its condition does not hold."""
+        node = self.run.nodes.get(name)
+        if node is not None and node.over:
+            return node
+        if node is None and step.get("when"):
+            condition = filled(str(step["when"]), scope)
+            if not holds(condition):
+                return self.skipped(name, step, boundary, SKIPPED, f"when '{condition}' evaluated false")
+        around = self.run.nodes[boundary]
+        return self._execute(
+            _Call(
+                name, key_of(step, around.template), str(step["name"]), boundary, arguments_of(step, scope),
+                reference=step.get("templateRef"), after=around.after,
+            )
+        )  # fmt: skip
+
+    # --- hooks ----------------------------------------------------------------------------------------------------
+
+    def hooks_over(self, kind: str, step: Spec, node: Node, scope: Mapping[str, str]) -> bool:
+        """Run the hooks of a step or task (`kind` is steps or tasks) that are due; whether none is left to wait for."""
+        hooks = hooks_of(step)
+        if not hooks:
+            return True
+        known = {**scope, **results_of(self.run, kind, str(step["name"]), node.name)}
+        if not self._hooks_over(step, node, node.boundary, known):
+            return False
+        handler = hooks.get(_EXIT)
+        if handler is None or node.phase not in {SUCCEEDED, *BAD} or self.run.shutdown == "Terminate":
+            return True
+        name = f"{node.name}{ON_EXIT}"
+        if name not in self.run.nodes and handler.get("expression") and not is_true(handler["expression"], known):
+            return True
+        made = self._hook(name, handler, node.boundary, known, after=True)
+        return self._is_child_over(node, made)
+
+    def _hooks_over(self, of: Spec, node: Node, boundary: str, scope: Mapping[str, str]) -> bool:
+        """The same for the hooks that run before the end."""
+        over = True
+        for key, hook in hooks_of(of).items():
+            name = f"{node.name}.hooks.{key}"
+            begun = name in self.run.nodes
+            if key != _EXIT and (begun or (not self.run.shutdown and is_true(hook["expression"], scope))):
+                over = self._is_child_over(node, self._hook(name, hook, boundary, scope)) and over
+        return over
+
+    def _hook(
+        self, name: str, hook: Spec, boundary: str, scope: Mapping[str, str], *, after: bool = False
+    ) -> Node | None:
+        around = self.run.nodes.get(boundary)
+        key = key_of(hook, around.template if around is not None else LOCAL)
+        given = arguments_of(hook, scope) if hook.get("arguments") or not after else parameters_of(self.run.spec)
+        after = after or (around is not None and around.after)
+        return self._execute(
+            _Call(name, key, name_of(key), boundary, given, {"hooked": True}, hook.get("templateRef"), after)
+        )
+
+    @staticmethod
+    def _is_child_over(node: Node, child: Node | None) -> bool:
+        if child is not None and child.name not in node.children:
+            node.children.append(child.name)
+        return child is not None and child.over
+
+    # --- nodes ----------------------------------------------------------------------------------------------------
+
+    def _new(self, call: _Call, kind: str, phase: str = RUNNING) -> Node:
+        made = Node(
+            call.name, kind, call.template, call.task, call.boundary, self._now, phase,
+            flag=call.flag, reference=call.reference, after=call.after,
+        )  # fmt: skip
+        self.run.nodes[call.name] = made
+        return made
+
+    def group(self, name: str, kind: str, around: Node, task: Spec | None = None) -> Node:
+        """A new group of nodes inside a Steps or DAG node; `task` is the one whose items they are."""
+        template = key_of(task, around.template) if task is not None else ""
+        reference = task.get("templateRef") if task is not None else None
+        made = Node(
+            name, kind, template, "", around.name, self._now, flag={}, reference=reference, after=around.after
+        )  # fmt: skip
+        self.run.nodes[name] = made
+        return made
+
+    def skipped(self, name: str, step: Spec, boundary: str, phase: str, why: str) -> Node:
+        """A new node of a step or task that does not run."""
+        around = self.run.nodes[boundary]
+        key = key_of(step, around.template)
+        call = _Call(name, key, str(step["name"]), boundary, {}, {}, step.get("templateRef"), around.after)
+        node = self._new(call, SKIP, phase)
+        self.end(node, phase, why)
+        return node
+
+    def end(self, node: Node, phase: str, message: str = "") -> None:
+        """End a node, which gives back its locks."""
+        node.end(phase, self._now, message)
+        self.freed += self._locks.release(self.run.holder(node.name))
+
+    def _reached(self, at: float) -> bool:
+        """Whether an instant is past; otherwise it is one to look again at."""
+        if at <= self._now:
+            return True
+        self.look_at = at if self.look_at is None else min(self.look_at, at)
+        return False
+
+
+def _type_of(template: Spec) -> str:
+    return POD if is_pod(template) else STEPS if "steps" in template else DAG if "dag" in template else SUSPEND

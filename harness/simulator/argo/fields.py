@@ -1,0 +1,138 @@
+"""What the fields of templates, steps and tasks mean."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.model.units import parse_duration
+from harness.simulator.argo.expressions import ExpressionError, depends_on, filled, item_name, item_scope
+from harness.simulator.argo.nodes import BAD, ERROR, FAILED, Node
+from harness.simulator.argo.templates import Spec
+
+_REPEATED = {
+    "Always": BAD,
+    "OnFailure": frozenset({FAILED}),
+    "OnError": frozenset({ERROR}),
+    "OnTransientError": frozenset[str](),
+}
+MOST_ITEMS = 10_000  # of one loop: with more, a workflow would not fit into its object
+_FORMAT = re.compile(r"(?:[^%]|%%)*%[-+ #0]*\d{0,3}[dxXo](?:[^%]|%%)*")
+
+
+def parameters_of(spec: Spec) -> dict[str, str]:
+    """The values of a workflow's own parameters."""
+    given = (spec.get("arguments") or {}).get("parameters") or ()
+    return {str(each["name"]): plain(each.get("value", each.get("default", ""))) for each in given}
+
+
+def runs_after_failure(condition: str) -> bool:
+    """Whether a ``depends`` asks for an outcome other than success: then its task runs after a failure."""
+    return any(word in condition for word in (".Failed", ".Errored", ".AnySucceeded", ".AllFailed"))
+
+
+def is_pod(template: Spec) -> bool:
+    """Whether a template runs in a pod."""
+    return "container" in template or "script" in template
+
+
+def policy(strategy: Spec) -> frozenset[str]:
+    """The phases after which an attempt is repeated."""
+    return _REPEATED[str(strategy.get("retryPolicy") or "OnFailure")]
+
+
+def fails_fast(dag: Spec) -> bool:
+    """Whether a DAG begins nothing new after a failure."""
+    return dag.get("failFast") is not False
+
+
+def dependencies(task: Spec) -> tuple[str, list[str]]:
+    """The condition of a task, and the names in it."""
+    if task.get("depends"):
+        condition = str(task["depends"])
+        return condition, sorted(depends_on(condition))
+    names = [str(each) for each in task.get("dependencies") or ()]
+    return " && ".join(names), names
+
+
+def has_failed(node: Node | None, task: Spec) -> bool:
+    """Whether a task ended badly, and that counts."""
+    return node is not None and node.phase in BAD and not goes_on(task, node.phase)
+
+
+def goes_on(step: Spec, phase: str) -> bool:
+    """Whether a step that ended badly in this phase counts as good."""
+    allowed = step.get("continueOn") or {}
+    return bool(allowed.get("failed" if phase == FAILED else "error"))
+
+
+def items_of(step: Spec, scope: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """(what it adds to the name, what its tags name) of each item of a step; one without for a step without items."""
+    if "withItems" in step:
+        items = filled(step["withItems"], scope)
+    elif "withParam" in step:
+        items = json.loads(filled(str(step["withParam"]), scope))
+    elif "withSequence" in step:
+        items = _sequence({key: filled(plain(each), scope) for key, each in step["withSequence"].items()})
+    else:
+        yield "", {}
+        return
+    if not isinstance(items, list) or len(items) > MOST_ITEMS:
+        raise ExpressionError(f"the simulated platform runs loops over a list of at most {MOST_ITEMS:,} items")
+    for index, item in enumerate(items):
+        yield item_name(index, item), item_scope(item)
+
+
+def is_loop(step: Spec) -> bool:
+    """Whether a step runs once for each of some items."""
+    return any(key in step for key in ("withItems", "withParam", "withSequence"))
+
+
+def _sequence(given: Mapping[str, str]) -> list[str]:
+    """The items of a ``withSequence``: upwards or downwards, both ends included."""
+    start = _whole(given.get("start") or "0")
+    if not given.get("end") and not given.get("count"):
+        raise ExpressionError("neither end nor count was specified in withSequence")
+    end = _whole(given["end"]) if given.get("end") else start + _whole(given["count"]) - 1
+    if not given.get("end") and end == start - 1:
+        return []
+    if abs(end - start) >= MOST_ITEMS:
+        raise ExpressionError(f"the simulated platform runs loops over a list of at most {MOST_ITEMS:,} items")
+    shown = given.get("format") or "%d"
+    if not is_format(shown):
+        raise ExpressionError(f"the simulated platform can't format a number as '{shown}'")
+    return [shown % number for number in range(start, end + 1 if end >= start else end - 1, 1 if end >= start else -1)]
+
+
+def is_format(text: str) -> bool:
+    """Whether a text formats one whole number, to Go as to Python."""
+    return _FORMAT.fullmatch(text) is not None
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[-+]?[0-9]{1,18}", text):
+        raise ExpressionError(f'strconv.Atoi: parsing "{text[:40]}": invalid syntax')
+    return int(text)
+
+
+def outputs_of(template: Spec, scope: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Name and value of each output parameter; `scope` is empty for a pod, whose outputs are their defaults."""
+    for each in (template.get("outputs") or {}).get("parameters") or ():
+        source = each.get("valueFrom") or {}
+        value = filled(str(source["parameter"]), scope) if source.get("parameter") and scope else source.get("default")
+        yield str(each["name"]), plain(each.get("value", value if value is not None else ""))
+
+
+def value_of(value: Any, scope: Mapping[str, str]) -> str:
+    """A parameter's value, its tags replaced."""
+    return str(filled(plain(value), scope))
+
+
+def plain(value: Any) -> str:
+    """A value as Argo writes it into a parameter."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def seconds(text: str | float) -> float:
+    """A duration, as ``20`` or ``1m30s``."""
+    return float(text) if not isinstance(text, str) or text.isdigit() else parse_duration(text)

@@ -1,0 +1,64 @@
+"""What keeps a template from being executed now, or again: ``parallelism``, suspensions, and the retry strategy."""
+
+from collections.abc import Mapping, Sequence
+
+from harness.simulator.argo.expressions import ExpressionError, filled
+from harness.simulator.argo.fields import is_pod, policy, seconds
+from harness.simulator.argo.nodes import DAG, PENDING, POD, RUNNING, STEPS, Node, Run
+from harness.simulator.argo.numbers import duration
+from harness.simulator.argo.templates import Spec
+
+_ACTIVE = (PENDING, RUNNING)
+
+
+def is_throttled(run: Run, template: Spec, boundary: str) -> bool:
+    """Whether ``parallelism``, of the workflow or of the template around it (the node `boundary`), is used up."""
+    nodes = [node for node in run.nodes.values() if node.phase in _ACTIVE]
+    most = run.spec.get("parallelism")
+    if most and is_pod(template) and sum(node.type == POD for node in nodes) >= int(most):
+        return True
+    around = run.nodes.get(boundary)
+    most = int(run.templates[around.template].get("parallelism") or 0) if around is not None else 0
+    inside = (node for node in nodes if node.boundary == boundary and node.type in {POD, STEPS, DAG})
+    return bool(most) and sum(1 for _ in inside) >= most
+
+
+def is_repeated(run: Run, strategy: Spec, attempts: Sequence[Node]) -> bool:
+    """Whether another attempt follows the last one."""
+    limit = strategy.get("limit")
+    more = limit is None or len(attempts) <= int(limit)
+    return more and attempts[-1].phase in policy(strategy) and not run.shutdown
+
+
+def backoff_s(strategy: Spec, attempts: int) -> float:
+    """Seconds from the end of the latest of so many attempts to the next one."""
+    backoff = strategy.get("backoff") or {}
+    first = seconds(backoff.get("duration") or 0)
+    return first * float(backoff.get("factor") or 1) ** (attempts - 1) if first else 0.0
+
+
+def out_of_time(strategy: Spec, attempts: Sequence[Node]) -> str:
+    """Why no attempt follows within ``backoff.maxDuration``, in Argo's words; "" if one may.
+
+    Source: processNodeRetries in Argo's workflow/controller/operator.go.
+    """
+    most = (strategy.get("backoff") or {}).get("maxDuration")
+    ended = attempts[-1].finished
+    if not most or ended is None:
+        return ""
+    until = attempts[0].started + seconds(most)
+    if ended > until:
+        return "Max duration limit exceeded"
+    return "Backoff would exceed max duration limit" if ended + backoff_s(strategy, len(attempts)) > until else ""
+
+
+def suspended_s(template: Spec, scope: Mapping[str, str]) -> float:
+    """Seconds that a suspend template waits.
+
+    Raises:
+        ExpressionError: what its tags are replaced with is not a duration.
+    """
+    text = filled(str(template["suspend"]["duration"]), scope)
+    if why := duration(text):
+        raise ExpressionError(f"suspend.duration: {why}")
+    return seconds(text)

@@ -1,0 +1,60 @@
+"""Pods from the templates in a cluster's specification."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.simulator.cluster import Pod, Shape, Toleration
+from harness.simulator.cluster.shapes import amounts_of
+
+Template = Mapping[str, Any]
+_IDLE_CPU, _MEMORY = 0.02, 200 * 2**20  # in use by a scheduler or a client; what a worker uses is not modelled either
+
+
+def container_of(template: Template) -> Mapping[str, Any]:
+    """The main container of a pod's specification.
+
+    Raises:
+        ValueError: there is none with a name.
+    """
+    containers = template.get("containers")
+    if not isinstance(containers, list) or not containers or not all(isinstance(each, dict) for each in containers):
+        raise ValueError("containers: Required value")
+    first: Mapping[str, Any] = containers[0]
+    if not isinstance(first.get("name"), str) or not first["name"]:
+        raise ValueError("containers[0].name: Required value")
+    return first
+
+
+def make(
+    name: str, namespace: str, template: Template, labels: Mapping[str, str], priorities: Mapping[str, int]
+) -> Pod:
+    """A pod with the requests, images, selector and tolerations of its template; `priorities` are those of classes.
+
+    Raises:
+        ConfigError: a quantity can't be read.
+        ValueError: the template has no container.
+    """
+    resources = container_of(template).get("resources") or {}
+    limits = amounts_of(resources.get("limits") or {})
+    pod = Pod(name, namespace, _shape(template, resources, priorities), _images(template))
+    pod.limit_cpu, pod.limit_memory = limits[0], limits[1]
+    pod.labels = dict(labels)
+    pod.usage_cpu, pod.usage_memory = _IDLE_CPU, _MEMORY
+    return pod
+
+
+def _images(template: Template) -> tuple[str, ...]:
+    return tuple(str(each.get("image") or "") for each in template["containers"])
+
+
+def _shape(template: Template, resources: Mapping[str, Any], priorities: Mapping[str, int]) -> Shape:
+    cpu, memory, gpu = amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+    return Shape(
+        cpu, memory, gpu,
+        tuple((str(key), str(value)) for key, value in (template.get("nodeSelector") or {}).items()),
+        tuple(
+            Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
+            for t in template.get("tolerations") or ()
+        ),
+        priorities.get(str(template.get("priorityClassName") or ""), 0),
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Argo's retry strategy: whether a step that ended badly is tried again, and when.
+
+KFP compiles ``set_retry`` into a limit and a back-off without a policy; the policy is that of the controller's defaults
+(KFP's ConfigMap: OnError), or Argo's own without them (OnFailure). ``backoffMaxDuration`` becomes Argo's
+``maxDuration``, which does not bound one wait: it is the time from the first attempt's start after which there is no
+further attempt, and at which a later attempt is ended. Source: Argo 4.0, ``processNodeRetries`` and ``getDeadline``.
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+from harness.simulator.kfp.graph import Plan
+from harness.simulator.kfp.workflow import ERROR, FAILED
+from harness.simulator.profile import Controller as Settings
+
+_OVERFLOW_S = 1e9  # far beyond every test: a back-off that grows without bound stays a number
+
+
+@dataclass(frozen=True, slots=True)
+class RetryStrategy:
+    """How often and when a node is tried again.
+
+    Attributes:
+        limit: further attempts after the first.
+        policy: OnError, OnFailure or Always.
+        backoff_s: before the second attempt; multiplied by `factor` for each later one.
+        max_s: from the first attempt's start, no attempt begins or goes on after it.
+    """
+
+    limit: int
+    policy: str
+    backoff_s: float = 0.0
+    factor: float = 1.0
+    max_s: float = inf
+
+    def wait_s(self, state: str, attempts: int, since_first_s: float) -> float | None:
+        """Seconds from the end of an attempt to the next one; none if there is none.
+
+        Args:
+            state: Failed or Error, in which the latest attempt ended.
+            attempts: made so far.
+            since_first_s: from the start of the first attempt to the end of the latest.
+        """
+        covered = self.policy == "Always" or state == (ERROR if self.policy == "OnError" else FAILED)
+        if not covered or attempts > self.limit:
+            return None
+        try:
+            wait_s = min(self.backoff_s * self.factor ** (attempts - 1), _OVERFLOW_S)
+        except OverflowError:
+            wait_s = _OVERFLOW_S
+        return wait_s if since_first_s + wait_s <= self.max_s else None
+
+
+def strategy_of(plan: Plan, settings: Settings) -> RetryStrategy:
+    """The strategy of a step: the task's own limit and back-off, the controller's policy and its limit for the rest."""
+    container, policy = plan.container, settings.retry_policy
+    if not policy:
+        policy = "OnError" if settings.error_retries else "OnFailure"
+    if container.retries:
+        return RetryStrategy(
+            container.retries, policy, container.backoff_s, container.backoff_factor, container.backoff_max_s
+        )
+    return RetryStrategy(settings.error_retries, policy)

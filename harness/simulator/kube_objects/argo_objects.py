@@ -1,0 +1,304 @@
+"""Argo's workflows at the Kubernetes API: made, changed and deleted by clients, shown with their nodes."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Any
+
+from harness.simulator.argo.controller import ArgoController
+from harness.simulator.argo.cron import is_due
+from harness.simulator.argo.memos import Memos
+from harness.simulator.argo.nodes import POD, RUNNING, SUCCEEDED, Node, Run
+from harness.simulator.argo.pods import Pods
+from harness.simulator.argo.support import (
+    UnsupportedError,
+    demand_supported,
+    demand_supported_cron,
+    schedules_of,
+)
+from harness.simulator.argo.templates import CLUSTER, LOCAL, NAMESPACED, name_of, scope_of
+from harness.simulator.kube_api import ApiError, Manifest
+from harness.simulator.kube_api.patches import merge
+from harness.simulator.kube_api.resource import Resource
+from harness.simulator.kube_objects.config_maps import ConfigMap
+from harness.simulator.kube_objects.snapshots import Labels
+from harness.simulator.kube_objects.view import KubernetesView
+
+_KINDS = {
+    "workflows": "Workflow",
+    "workflowtemplates": "WorkflowTemplate",
+    "clusterworkflowtemplates": "ClusterWorkflowTemplate",
+    "cronworkflows": "CronWorkflow",
+}
+_LABELS = "workflows.argoproj.io/"
+
+
+class ArgoObjects:
+    """Takes what clients write, and keeps the store's objects up to date.
+
+    Args:
+        view: of the platform whose cluster, controller's client and limits these workflows share.
+    """
+
+    def __init__(self, view: KubernetesView) -> None:
+        platform = view.platform
+        self._view = view
+        self._store = view.store
+        self._types: Mapping[str, Resource] = {each.kind: each for each in view.store.resources}
+        profile, shared = platform.profile, platform.controller
+        pods = Pods(
+            platform.loop, platform.steps, platform.store, platform.cluster.kubelet,
+            Random(f"{platform.seed}/argo"), profile.priority_classes,
+        )  # fmt: skip
+        self.controller = ArgoController(
+            platform.loop, profile.controller, client=shared.client, cluster=platform.cluster, pods=pods,
+            changed=self._changed, quotas=shared.quotas, limit=self._limit, queue=shared.queue,
+            memos=Memos(self._read_map, self._write_map, self._today), throttler=shared.throttler,
+            owner=lambda run: Labels(run.name, over=run.over),
+        )  # fmt: skip
+        platform.argo_runs = self.controller.runs
+
+    def create(self, kind: str, namespace: str, document: Manifest, *, dry: bool = False) -> None:
+        """Take a new object, whose metadata the server has completed, and begin it if it is a workflow.
+
+        Raises:
+            ApiError: 422 for what the simulated platform can't run, 404 for a template that does not exist.
+        """
+        name, spec = document["metadata"]["name"], document.get("spec")
+        if not isinstance(spec, Mapping):
+            raise _invalid(kind, name, "Required value")
+        if kind == "Workflow":
+            spec = self._with_template(namespace, spec)
+        _check(kind, name, spec)
+        if dry:
+            return
+        if kind == "Workflow":
+            self.controller.add(Run(document, spec, self._view.platform.loop.now, partial(self._template, namespace)))
+        else:
+            self._store.put(self._types[kind].plural, namespace, name, document)
+        if kind == "CronWorkflow":
+            self._view.platform.loop.at(self._next_minute(), self._tick, namespace, name, document["metadata"]["uid"])
+
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> bool:
+        """Shut a workflow down, or change a template; false if it is none of these.
+
+        Raises:
+            ApiError: 403 for any other change of a workflow, 422 for what the simulated platform can't run.
+        """
+        kind = _KINDS.get(plural)
+        if kind is not None and kind != "Workflow":
+            before = self._store.get(self._types[kind], namespace, name)
+            assert before is not None
+            after = merge(deepcopy(before.snapshot), patch)
+            _check(kind, name, after["spec"])
+            if not dry:
+                self._store.put(plural, namespace, name, after)
+            return True
+        run = self.controller.runs.get((namespace, name)) if kind else None
+        return run is not None and self._shut_down(run, patch, dry=dry)
+
+    def _shut_down(self, run: Run, patch: Mapping[str, Any], *, dry: bool) -> bool:
+        others = [key for key in patch if key != "spec"] + [key for key in patch.get("spec", {}) if key != "shutdown"]
+        how = patch.get("spec", {}).get("shutdown")
+        if others or how not in {"Terminate", "Stop"}:
+            what = f"spec.shutdown to {how!r}" if not others else ", ".join(others)
+            message = f'workflows "{run.name}" is forbidden: the simulated platform can\'t change {what}'
+            raise ApiError(403, "Forbidden", message, {"name": run.name, "kind": "workflows"})
+        if not dry and not run.over:
+            self.controller.shut_down(run, how)
+            self._changed(run)
+        return True
+
+    def delete(self, plural: str, namespace: str, name: str) -> bool:
+        """Delete a workflow and its pods, or a template; false if it is none of these."""
+        if _KINDS.get(plural, "Workflow") != "Workflow":
+            self._store.delete(plural, namespace, name)
+            return True
+        run = self.controller.runs.get((namespace, name)) if plural in _KINDS else None
+        if run is not None:
+            self.controller.remove(run)
+        return run is not None
+
+    def _changed(self, run: Run) -> None:
+        """Store a workflow's new state, or remove it."""
+        if self.controller.runs.get((run.namespace, run.name)) is run:
+            self._store.put("workflows", run.namespace, run.name, self._manifest(run))
+        elif self._store.get(self._types["Workflow"], run.namespace, run.name) is not None:
+            self._store.delete("workflows", run.namespace, run.name)
+
+    def _limit(self, namespace: str, name: str, key: str) -> int | None:
+        """The limit of a semaphore."""
+        _, data = self._read_map(namespace, name) or ({}, {})
+        return int(data[key]) if key in data and data[key].isdigit() else None
+
+    def _read_map(self, namespace: str, name: str) -> tuple[Mapping[str, str], Mapping[str, str]] | None:
+        """Labels and data of a ConfigMap."""
+        found = self._store.get(self._types["ConfigMap"], namespace, name)
+        shown = found.snapshot if found is not None and isinstance(found.snapshot, ConfigMap) else None
+        return (shown.labels, shown.data) if shown is not None else None
+
+    def _write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:
+        self._store.put("configmaps", namespace, name, ConfigMap(name, namespace, data, labels))
+
+    def _template(self, namespace: str, scope: str, name: str) -> Mapping[str, Any] | None:
+        """The specification of a WorkflowTemplate of a namespace, or of a ClusterWorkflowTemplate."""
+        kind = "ClusterWorkflowTemplate" if scope == CLUSTER else "WorkflowTemplate"
+        found = self._store.get(self._types[kind], "" if scope == CLUSTER else namespace, name)
+        spec: Mapping[str, Any] | None = found.manifest(self._types[kind])["spec"] if found is not None else None
+        return spec
+
+    # --- schedules ------------------------------------------------------------------------------------------------
+
+    def _next_minute(self) -> float:
+        at = self._today()
+        return (
+            self._view.platform.loop.now
+            + (at.replace(second=0, microsecond=0) + timedelta(minutes=1) - at).total_seconds()
+        )
+
+    def _today(self) -> datetime:
+        loop, calendar = self._view.platform.loop, self._view.calendar
+        return datetime.fromtimestamp(calendar.origin_at / 1e9 + loop.now, UTC)
+
+    def _tick(self, namespace: str, name: str, uid: str) -> None:
+        """Start a CronWorkflow's workflow if one is due in this minute."""
+        found = self._store.get(self._types["CronWorkflow"], namespace, name)
+        document = found.manifest(self._types["CronWorkflow"]) if found is not None else {}
+        if not document or document["metadata"]["uid"] != uid:
+            return
+        loop, spec = self._view.platform.loop, document["spec"]
+        loop.at(self._next_minute() + 0.001, self._tick, namespace, name, uid)
+        if not spec.get("suspend") and any(is_due(each, self._today()) for each in schedules_of(spec)):
+            self._start(namespace, name, spec)
+
+    def _start(self, namespace: str, name: str, spec: Mapping[str, Any]) -> None:
+        label = {f"{_LABELS}cron-workflow": name}
+        going = [
+            run
+            for run in self.controller.runs.values()
+            if not run.over and (run.manifest["metadata"].get("labels") or {}).get(f"{_LABELS}cron-workflow") == name
+        ]
+        policy = spec.get("concurrencyPolicy") or "Allow"
+        if going and policy == "Forbid":
+            return
+        for run in going if policy == "Replace" else ():
+            self.controller.shut_down(run, "Terminate")
+        at = self._view.calendar.stamp(self._view.platform.loop.now)
+        metadata = {
+            "name": f"{name}-{int(self._today().timestamp())}", "namespace": namespace, "labels": label,
+            "uid": f"{name}-{at}", "creationTimestamp": at,
+        }  # fmt: skip
+        self.create("Workflow", namespace, {"metadata": metadata, "spec": spec["workflowSpec"]})
+
+    # --- what the API shows -----------------------------------------------------------------------------------------
+
+    def _with_template(self, namespace: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The specification over that of the template that it refers to."""
+        reference = spec.get("workflowTemplateRef")
+        if not reference:
+            return spec
+        kind = "ClusterWorkflowTemplate" if reference.get("clusterScope") else "WorkflowTemplate"
+        scope = CLUSTER if reference.get("clusterScope") else NAMESPACED
+        found = self._template(namespace, scope, str(reference.get("name")))
+        if found is None:
+            resource = self._types[kind]
+            raise ApiError(404, "NotFound", f'{resource.qualified} "{reference.get("name")}" not found')
+        template = dict(deepcopy(found))
+        given = {each["name"]: each for each in (*_parameters(template), *_parameters(spec))}
+        arguments = {"arguments": {"parameters": list(given.values())}} if given else {}
+        return {**template, **{key: value for key, value in spec.items() if key != "workflowTemplateRef"}, **arguments}
+
+    def _manifest(self, run: Run) -> Manifest:
+        metadata = dict(run.manifest["metadata"])
+        if run.started is not None or run.phase:
+            done = "true" if run.over else "false"
+            phase = {f"{_LABELS}completed": done, f"{_LABELS}phase": run.phase}
+            metadata["labels"] = {**(metadata.get("labels") or {}), **phase}
+            if not run.held:  # Argo 4.0 marks what is new, and a workflow that was held is no longer
+                metadata["annotations"] = {**(metadata.get("annotations") or {}), f"{_LABELS}pod-name-format": "v2"}
+        spec = dict(run.manifest["spec"])
+        if run.shutdown:
+            spec["shutdown"] = run.shutdown
+        return {"metadata": metadata, "spec": spec, "status": self._status(run)}
+
+    def _status(self, run: Run) -> Manifest:
+        stamp = self._view.calendar.stamp
+        pods = [node for node in run.nodes.values() if node.type == POD]
+        found: Manifest = {
+            "phase": run.phase,
+            "message": run.message,
+            "startedAt": stamp(run.started) if run.started is not None else None,
+            "finishedAt": stamp(run.finished) if run.finished is not None else None,
+            "progress": f"{sum(node.phase == SUCCEEDED for node in pods)}/{len(pods)}",
+            "nodes": {run.id_of(node.name): self._node(run, node) for node in run.nodes.values()},
+            "storedTemplates": {key: dict(each) for key, each in run.templates.items() if scope_of(key)},
+            "synchronization": self.controller.locks.status(run.holder()) if not run.over else None,
+        }
+        if run.started is not None:
+            running = any(node.phase == RUNNING for node in pods)
+            found["conditions"] = [{"type": "PodRunning", "status": str(running)}]
+            found["conditions"] += [{"type": "Completed", "status": "True"}] if run.over else []
+        return {key: value for key, value in found.items() if value or key in {"startedAt", "finishedAt"}}
+
+    def _node(self, run: Run, node: Node) -> Manifest:
+        stamp = self._view.calendar.stamp
+        host = node.pod.node.name if node.pod is not None and node.pod.node is not None else None
+        scope = scope_of(run.nodes[node.boundary].template) if node.boundary else LOCAL
+        given = {
+            "templateName": name_of(node.template) if node.reference is None else None,
+            "templateRef": dict(node.reference) if node.reference is not None else None,
+            "boundaryID": run.id_of(node.boundary) if node.boundary else None,
+            "message": node.message or None,
+            "children": [run.id_of(each) for each in node.children] or None,
+            "nodeFlag": dict(node.flag) if node.flag is not None else None,
+            "hostNodeName": host,
+            "memoizationStatus": dict(node.memo) if node.memo is not None else None,
+            "outputs": {"parameters": [{"name": k, "value": v} for k, v in node.outputs.items()]}
+            if node.outputs
+            else None,
+        }
+        return {
+            "id": run.id_of(node.name),
+            "name": node.name,
+            "displayName": _display(node, run.name),
+            "type": node.type,
+            "templateScope": scope or f"local/{run.name}",
+            "phase": node.phase,
+            "startedAt": stamp(node.started),
+            "finishedAt": stamp(node.finished) if node.finished is not None else None,
+            **{key: value for key, value in given.items() if value is not None and value != ""},
+        }
+
+
+def _display(node: Node, workflow: str) -> str:
+    """The last part of a node's name: a step's, a task's, or ``[0]`` of a group."""
+    if not node.boundary:
+        return node.name
+    rest = node.name.removeprefix(node.boundary)
+    return rest.partition("].")[2] or rest.removeprefix(".") or workflow
+
+
+def _parameters(spec: Mapping[str, Any]) -> list[Any]:
+    return list((spec.get("arguments") or {}).get("parameters") or ())
+
+
+def _check(kind: str, name: str, spec: Mapping[str, Any]) -> None:
+    """Refuse what can't be run.
+
+    Raises:
+        ApiError: 422, naming the field.
+    """
+    try:
+        (demand_supported_cron if kind == "CronWorkflow" else demand_supported)(spec)
+    except UnsupportedError as error:
+        raise _invalid(kind, name, error.why, error.field) from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _invalid(kind, name, f"the simulated platform can't read it: {error!r}") from error
+
+
+def _invalid(kind: str, name: str, why: str, field: str = "spec") -> ApiError:
+    message = f'{kind}.argoproj.io "{name}" is invalid: {field}: {why}'
+    cause = {"reason": "FieldValueInvalid", "message": why, "field": field}  # all that kubectl shows
+    return ApiError(422, "Invalid", message, {"name": name, "group": "argoproj.io", "kind": kind, "causes": [cause]})

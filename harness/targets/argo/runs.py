@@ -1,0 +1,70 @@
+"""Workflows as runs: their state, and the tasks in their nodes."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from harness.model.argo_nodes import nodes_of_status, parent_of_node, task_of_node
+from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
+from harness.targets.argo.manifest import RUN_NAME
+from harness.targets.target import ListedRun, TaskDetail
+
+PHASE = "workflows.argoproj.io/phase"
+COMPLETED = "workflows.argoproj.io/completed"
+_ENDS = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Error": FAILED}
+_STATES = {**_ENDS, "Skipped": SKIPPED, "Omitted": SKIPPED}
+# Nodes that stand for what users call a task; the others are groups of these.
+_TASKS = frozenset({"Pod", "HTTP", "Plugin", "Suspend", "Skipped"})
+_SHUT_DOWN = "Stopped with strategy"
+
+
+def listed_run(workflow: Mapping[str, Any]) -> ListedRun:
+    """The run that a workflow carries out, from its object or from its metadata alone.
+
+    A workflow that was shut down and failed for that reason was canceled.
+    """
+    metadata, status = workflow["metadata"], workflow.get("status") or {}
+    phase = str(status.get("phase") or (metadata.get("labels") or {}).get(PHASE) or "Pending")
+    message = str(status.get("message") or "")
+    state = _ENDS.get(phase, phase.upper())
+    if state == FAILED and message.startswith(_SHUT_DOWN):
+        state = CANCELED
+    return ListedRun(
+        id=str(metadata["name"]),
+        name=str((metadata.get("annotations") or {}).get(RUN_NAME) or metadata["name"]),
+        state=state,
+        created_at=instant(metadata.get("creationTimestamp")) or 0,
+        ended_at=instant(status.get("finishedAt")) if phase in _ENDS else None,
+        error=message if state == FAILED else "",
+    )
+
+
+def tasks_of(workflow: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
+    """The tasks in a workflow's nodes, by start: each attempt once, without the groups that contain tasks.
+
+    Raises:
+        ValueError: the compressed nodes can't be read.
+    """
+    nodes = nodes_of_status(workflow.get("status") or {}).values()
+    found = _tasks([each for each in nodes if each.get("type") in _TASKS], str(workflow["metadata"]["name"]))
+    return tuple(sorted(found, key=lambda task: (task.started_at, task.name, task.id)))
+
+
+def _tasks(nodes: list[Mapping[str, Any]], workflow: str) -> Iterator[TaskDetail]:
+    for node in nodes:
+        state = _STATES.get(str(node.get("phase")), str(node.get("phase") or "").upper())
+        name = str(node.get("name") or "")
+        yield TaskDetail(
+            id=str(node.get("id") or parent_of_node(name)),
+            name=task_of_node(name, workflow),
+            state=state,
+            started_at=instant(node.get("startedAt")) or 0,
+            ended_at=instant(node.get("finishedAt")),
+            error=str(node.get("message") or "") if state == FAILED else "",
+            cached=bool((node.get("memoizationStatus") or {}).get("hit")),
+        )
+
+
+def instant(text: str | None) -> int | None:
+    """UTC ns of an RFC 3339 timestamp; none for none."""
+    return round(datetime.fromisoformat(text).timestamp()) * 10**9 if text else None

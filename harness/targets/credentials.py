@@ -1,0 +1,292 @@
+"""What proves to a platform who asks: a bearer token, header fields, cookies, a client's certificate. Never recorded.
+
+Files are named and not held: projected tokens and sessions are renewed during a test.
+"""
+
+import base64
+import json
+import re
+import ssl
+import subprocess
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from http.cookiejar import LoadError, MozillaCookieJar
+from pathlib import Path
+from urllib.request import Request
+
+from harness import reading
+from harness.model.errors import ConfigError
+from harness.targets.kube_service import is_kube_service
+from harness.targets.origin import same_origin
+
+_MOST_BYTES = 2**20
+_LATEST_S = 253402300799.0  # the year 9999, the last that a date can have
+_READ_EVERY_S = 30.0
+_READ_AFTER_REFUSAL_S = 1.0
+_RUN_EVERY_S = 120.0
+_RUN_AFTER_REFUSAL_S = 5.0
+_RUN_AT_MOST_S = 60.0
+_BEFORE_EXPIRY_S = 30.0
+_FIELD = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)")
+_OURS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
+_SECRET_FIELD = re.compile(r"auth|token|key|secret|cookie|session|password", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What the user gave, for the requests to one platform.
+
+    Attributes:
+        token: bearer token; "" for none, or where a file is named.
+        token_file: file with the bearer token; "" for none.
+        headers: (name, value) of more header fields, as ``kubeflow-userid``.
+        cookie_file: cookies of a browser's session, in Netscape's format; "" for none.
+        certificate: PEM file with the client's certificate (and key, if `key` is ""); "" for none.
+        key: PEM file with its key.
+        authorities: PEM file with the certificate authorities to trust; "" trusts those of the system.
+        token_command: prints the bearer token, or a newer one than `token`; none where nothing does.
+    """
+
+    token: str = ""
+    token_file: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    cookie_file: str = ""
+    certificate: str = ""
+    key: str = ""
+    authorities: str = ""
+    token_command: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether they prove anything."""
+        proofs = (self.token, self.token_file, self.headers, self.cookie_file, self.certificate, self.token_command)
+        return any(proofs)
+
+    def fields(self, host: str) -> dict[str, str]:
+        """The header fields for requests to `host`; reads the files, and runs the command where there is no `token`.
+
+        Raises:
+            ConfigError: a file can't be read or is not what it should be, or the command fails.
+        """
+        fields = dict(self.headers)
+        token = _one_line(self.token, "PIPESWARM_TOKEN") or _token_in(self.token_file)
+        if token := token or _token_of(self.token_command):
+            fields["Authorization"] = f"Bearer {token}"
+        if cookies := _cookies_for(host, self.cookie_file):
+            fields["Cookie"] = cookies
+        return fields
+
+    def secrets(self, host: str) -> Iterator[str]:
+        """What must not be recorded: of all fields whose name says so, the values.
+
+        Raises:
+            ConfigError: see `fields`.
+        """
+        for name, value in self.fields(host).items():
+            if _SECRET_FIELD.search(name):
+                yield value.removeprefix("Bearer ")
+
+    def prepare(self, context: ssl.SSLContext) -> None:
+        """Have a TLS context trust the authorities and show the client's certificate.
+
+        Raises:
+            ConfigError: a file can't be read, or holds no certificate or key.
+        """
+        try:
+            if self.authorities:
+                context.load_verify_locations(cafile=self.authorities)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"--ca-file {self.authorities}: {_reason(error)}", "give certificates in PEM") from error
+        try:
+            if self.certificate:
+                context.load_cert_chain(self.certificate, self.key or None, password=_refuse_password)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise ConfigError(
+                f"--client-certificate {self.certificate}: {_reason(error)}",
+                "give a certificate in PEM, and its key, without a password, in --client-key",
+            ) from error
+
+
+class HeaderFields:
+    """The header fields of `credentials` for `host`, read again every 30 seconds, and soon after a 401.
+
+    A command takes a second, so that it runs less often: every two minutes, and before the token's own expiry. What can
+    no longer be read leaves the fields as they were. `spawn` runs a command beside the request that finds them old.
+
+    Raises:
+        ConfigError: they can't be read at the start.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        host: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        now: Callable[[], float] = time.time,
+        spawn: Callable[[Callable[[], None]], object] = lambda read: read(),
+    ) -> None:
+        self._credentials = replace(credentials, token="") if credentials.token_command else credentials
+        self._host = host
+        self._clock = clock
+        self._now = now
+        self._spawn = spawn
+        self._by_command = bool(credentials.token_command)
+        self._fields = credentials.fields(host)
+        renewed = credentials.token_file or credentials.cookie_file or credentials.token_command
+        self._read_s = clock() if renewed else float("inf")
+        self._due_s = self._read_s + self._good_for_s()
+
+    def current(self) -> dict[str, str]:
+        """The fields; the same object while nothing has changed."""
+        if self._clock() >= self._due_s:
+            self._read_again()
+        return self._fields
+
+    def refused(self) -> None:
+        """The platform has answered 401: there may be something newer."""
+        least_s = _RUN_AFTER_REFUSAL_S if self._by_command else _READ_AFTER_REFUSAL_S
+        if self._clock() - self._read_s >= least_s:
+            self._read_again()
+
+    def _good_for_s(self) -> float:
+        if not self._by_command:
+            return _READ_EVERY_S
+        expires_s = expiry(self._fields.get("Authorization", ""))
+        left_s = _RUN_EVERY_S if expires_s is None else expires_s - self._now() - _BEFORE_EXPIRY_S
+        return max(_RUN_AFTER_REFUSAL_S, min(left_s, _RUN_EVERY_S))
+
+    def _read_again(self) -> None:
+        self._read_s = self._clock()
+        self._due_s = float("inf")  # requests that come meanwhile don't read, too
+        if self._by_command:
+            self._spawn(self._read)
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            self._fetch()
+        finally:
+            self._due_s = self._clock() + self._good_for_s()
+
+    def _fetch(self) -> None:
+        try:
+            fields = self._credentials.fields(self._host)
+        except ConfigError:
+            return
+        if fields != self._fields:
+            self._fields = fields
+
+
+def for_host(host: str, given_for: str, credentials: Credentials) -> Credentials:
+    """The credentials if `host` has the origin that they were given for, otherwise none.
+
+    The host of a test may come from a web form that anyone can post; credentials never do.
+    """
+    return credentials if same_origin(host, given_for) else Credentials()
+
+
+def for_folder(host: str, given_for: str, credentials: Credentials) -> Credentials:
+    """The credentials for the `host` that a run folder names.
+
+    Raises:
+        ConfigError: they were given for another one: the folder may come from anybody. To services of a cluster the
+            kubeconfig gives access, so that these are always confirmed.
+    """
+    if (credentials or is_kube_service(host)) and not same_origin(host, given_for):
+        what = "the token" if credentials else "what the kubeconfig proves"
+        raise ConfigError(
+            f"{what} is not sent to {host}, which only the run folder names",
+            f"if it is your platform, add --host {host}",
+        )
+    return credentials
+
+
+def parse_field(text: str) -> tuple[str, str]:
+    """``NAME: VALUE`` as (name, value).
+
+    Raises:
+        ConfigError: it is no header field, or one that Pipeswarm writes itself.
+    """
+    found = _FIELD.fullmatch(text)
+    if not found:
+        raise ConfigError(
+            "this is not a header field", "write it as 'NAME: VALUE', without semicolons; cookies go into --cookie-file"
+        )
+    if found["name"].lower() in _OURS:
+        raise ConfigError(f"the header {found['name']} is written by Pipeswarm", "leave it out")
+    return found["name"], found["value"]
+
+
+def _token_in(file: str) -> str:
+    if not file:
+        return ""
+    try:
+        text = reading.as_text(reading.read_bytes(Path(file), _MOST_BYTES), f"the token file {file}")
+    except OSError as error:
+        raise ConfigError(f"the token file {file} can't be read: {error.strerror}", "check --token-file") from error
+    return _one_line(text, f"the token file {file}")
+
+
+def expiry(token: str) -> float | None:
+    """When a bearer token expires, if it is a JWT (RFC 7519): seconds since 1970; its signature is not looked at."""
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+        at_s = float(claims["exp"])
+    except (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError):
+        return None
+    return at_s if 0 <= at_s <= _LATEST_S else None
+
+
+def _token_of(command: tuple[str, ...]) -> str:
+    if not command:
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603  # a module of Pipeswarm
+            command, capture_output=True, text=True, check=False, start_new_session=True, timeout=_RUN_AT_MOST_S
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(f"there is no token: {error}", "does kubectl log in?") from error
+    if done.returncode:
+        raise ConfigError(done.stderr.strip().removeprefix("error: ") or "there is no token", "does kubectl log in?")
+    return _one_line(done.stdout, "the kubeconfig")
+
+
+def _one_line(token: str, where: str) -> str:
+    token = token.strip()
+    if not token.isascii() or not token.isprintable():
+        raise ConfigError(f"{where} holds no bearer token", "a bearer token is one line, without line breaks")
+    return token
+
+
+def _cookies_for(host: str, file: str) -> str:
+    if not file:
+        return ""
+    jar = MozillaCookieJar(file)
+    try:
+        reading.read_bytes(Path(file), _MOST_BYTES)
+        with warnings.catch_warnings(action="ignore"):  # the library calls a damaged file its own bug
+            jar.load(ignore_discard=True, ignore_expires=True)
+    except (LoadError, UnicodeDecodeError):
+        raise ConfigError(
+            f"--cookie-file {file} is not in Netscape's format", "browser extensions and 'curl -c' write it"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"--cookie-file {file} can't be read: {error.strerror}", "check --cookie-file") from error
+    for cookie in jar:
+        cookie.expires = cookie.expires or None  # curl writes 0 for a session's
+    request = Request(host if "://" in host else f"https://{host}")  # noqa: S310  # only asked for its cookies
+    jar.add_cookie_header(request)
+    return request.get_header("Cookie") or ""
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return "not a certificate with its key"
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _refuse_password() -> str:
+    raise ValueError("the key has a password")

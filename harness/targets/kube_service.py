@@ -1,0 +1,65 @@
+"""``kube://NAMESPACE/SERVICE[:PORT]``: a service of the kubeconfig's cluster, through the proxy of its API server."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from harness.model.errors import ConfigError
+
+_SCHEME = "kube://"
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"  # RFC 1123, as Kubernetes names namespaces, services and ports
+_HOST = re.compile(
+    rf"{_SCHEME}(?P<namespace>{_LABEL})/(?:(?P<scheme>https?):)?(?P<name>{_LABEL})(?::(?P<port>{_LABEL}))?"
+    r"(?P<path>(?:/[\w~-][\w.~-]*)*)/?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeService:
+    """A service of a cluster.
+
+    Attributes:
+        namespace: its namespace.
+        name: its name.
+        port: name or number; "" as long as it is not known.
+        scheme: in which it is spoken to, "http" or "https".
+        path: of the platform's API on it, as ``/hdapi``; "" for its root.
+    """
+
+    namespace: str
+    name: str
+    port: str = ""
+    scheme: str = "http"
+    path: str = ""
+
+    @classmethod
+    def parse(cls, host: str) -> Self:
+        """The service that a ``--host`` names.
+
+        Raises:
+            ConfigError: it names none.
+        """
+        found = _HOST.fullmatch(host)
+        if not found:
+            raise ConfigError(
+                f"'{host}' names no service of a cluster",
+                "write it as kube://kubeflow/ml-pipeline-ui:80, or kube://hetida/https:backend:8443/hdapi",
+            )
+        parts = {name: text for name, text in found.groupdict().items() if text}
+        return cls(**parts)
+
+    def __str__(self) -> str:
+        scheme = "https:" if self.scheme == "https" else ""
+        port = f":{self.port}" if self.port else ""
+        return f"{_SCHEME}{self.namespace}/{scheme}{self.name}{port}{self.path}"
+
+    @property
+    def proxied(self) -> str:
+        """The path of its API at the API server (Kubernetes API, connect of ``services/proxy``)."""
+        return f"/api/v1/namespaces/{self.namespace}/services/{self.scheme}:{self.name}:{self.port}/proxy{self.path}"
+
+
+def is_kube_service(host: str) -> bool:
+    """Whether a ``--host`` is meant to name a service of a cluster."""
+    return host.startswith(_SCHEME)

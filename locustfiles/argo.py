@@ -1,0 +1,9 @@
+"""Load test of Argo Workflows: ``locust -f locustfiles/argo.py`` (``pipeswarm options argo`` lists our options)."""
+
+from pipeswarm import PipelineUser
+
+
+class ArgoWorkflows(PipelineUser):
+    """Workflows from one manifest or template, created when the schedule says."""
+
+    platform = "argo"

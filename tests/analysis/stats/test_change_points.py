@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from harness.analysis.stats.change_points import change_points
+
+
+def drawn(seed, *levels, nights=15, spread=0.05):
+    random = np.random.default_rng(seed)
+    return [level * random.lognormal(0, spread) for level in levels for _ in range(nights)]
+
+
+def points(seed, *levels, **how):
+    return change_points(drawn(seed, *levels, **how), np.random.default_rng(0))
+
+
+def test_a_series_without_a_change_is_rarely_an_alarm():
+    assert sum(bool(points(seed, 100.0, nights=30)) for seed in range(100)) <= 4  # 1 % expected; P(5 or more) < 0.4 %
+
+
+def test_the_night_of_a_change_is_found():
+    found = [points(seed, 100.0, 120.0) for seed in range(40)]
+    assert sum(len(each) == 1 and abs(each[0].first - 15) <= 1 for each in found) >= 36
+    assert found[0][0].before == pytest.approx(100, rel=0.05)
+    assert found[0][0].after == pytest.approx(120, rel=0.05)
+
+
+def test_two_changes_are_told_apart():
+    assert [round(each.first / 15) for each in points(1, 100.0, 140.0, 200.0)] == [1, 2]
+
+
+@pytest.mark.parametrize("values", [[], [1.0] * 30, [1.0, 2.0, 3.0, 4.0, 5.0]])
+def test_too_few_or_equal_values_show_no_change(values):
+    assert change_points(values, np.random.default_rng(0)) == []

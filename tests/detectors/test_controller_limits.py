@@ -1,0 +1,140 @@
+"""What holds the workflow controller up is told apart: by its metrics, on a simulated platform too, and without them."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.collectors.metrics.profiles_file import load
+from harness.collectors.metrics.scraping import Scrape, parse, samples
+from harness.detectors import diagnose, etcd_nearly_full
+from harness.model.phases import TASK
+from harness.model.records import Span
+from harness.simulator.fast.recorder import Recorder
+from harness.simulator.kube_objects.metrics import workflow_controller
+from harness.simulator.profile import Controller
+from tests.support.injected import backlog, controller, etcd, steady, waiting
+from tests.support.injection.case import Case, profile_of, simulated
+from tests.support.timelines import GIB
+
+ARGO = load("argo")
+CONTROLLERS = {
+    "controller-qps": Controller(qps=4.0, burst=5, requeue_s=1.0),
+    "controller-workers": Controller(qps=200.0, burst=300, workers=1, operation_s=0.3, requeue_s=1.0),
+    "controller-requeue": Controller(qps=200.0, burst=300, workers=64, requeue_s=10.0),
+}
+OF_CONTROLLER = {*CONTROLLERS, "controller-backlog"}
+
+
+@pytest.fixture
+def scraped(monkeypatch):
+    """The simulation also records what a scrape of the controller's page shows, every 15 seconds."""
+    take, before = Recorder.take, []
+
+    def taken(recorder):
+        yield from take(recorder)
+        now = Scrape(recorder._now_at, parse(workflow_controller(recorder.platform)))
+        for metric in ARGO.metrics:
+            yield from samples(metric, now, before[-1] if before else None)
+        before.append(now)
+
+    monkeypatch.setattr(Recorder, "take", taken)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [*((name, "4.0") for name in CONTROLLERS), ("controller-qps", "4.1"), ("controller-workers", "4.1")],
+)
+def test_each_limit_of_the_simulated_controller_is_named_by_its_own_metrics(name, version, scraped):
+    case = Case(runs=40, over_s=240.0 if name == "controller-requeue" else 40.0, step_s=5.0)
+    profile = replace(profile_of(case), controller=replace(CONTROLLERS[name], argo=version))
+    findings = diagnose(simulated(case, 1.0, 1, profile)).findings
+    assert [each.name for each in findings if each.name in OF_CONTROLLER] == [name]
+    settings = {"controller-qps": "--qps=", "controller-workers": "--workflow-workers="}
+    found = next(each for each in findings if each.name == name)
+    assert settings.get(name, "DEFAULT_REQUEUE_TIME=2s") in found.commands[-1]
+
+
+@pytest.mark.parametrize("target", ["kfp", "argo"])
+@pytest.mark.parametrize(
+    ("story", "named", "setting"),
+    [
+        (backlog, "controller-backlog", "--qps=100"),
+        (lambda: controller(token_s=3.0, queued_s=9.0, busy=32.0, updates=20.0), "controller-qps", "--qps=60"),
+        (lambda: controller(queued_s=9.0, busy=40.0, updates=16.0), "controller-qps", "--qps=50"),
+        (lambda: controller(queued_s=9.0, busy=32.0, updates=29.0), "controller-workers", "--workflow-workers=64"),
+        (lambda: controller(grows=False), "controller-requeue", "DEFAULT_REQUEUE_TIME"),
+    ],
+)
+def test_a_slow_controller_gets_one_finding_with_its_setting(story, named, setting, target, tmp_path):
+    told = story()
+    told.target = target
+    found = [each for each in diagnose(told.timeline(tmp_path)).findings if each.name in OF_CONTROLLER]
+    assert [each.name for each in found] == [named]
+    assert any(setting in command for command in found[0].commands)
+
+
+def with_nodes(story, late_s):
+    """The same with the workflows' nodes of some runs: so long before their pods."""
+    pods = {}
+    for record in story.records:
+        if isinstance(record, Span) and record.step and record.run < "run-0040":
+            first = pods.setdefault(record.step, record)
+            pods[record.step] = min(first, record, key=lambda each: each.started_at)
+    for name, pod in pods.items():
+        start = pod.started_at - round(late_s * 1e9)
+        story.records.append(Span(pod.run, name.replace("run-", "node-"), TASK, start, None, task=pod.task))
+    return story
+
+
+@pytest.mark.parametrize(("late_s", "named"), [(2.0, "controller-qps"), (0.0, "controller-workers")])
+def test_without_metrics_the_time_from_nodes_to_their_pods_tells(late_s, named, tmp_path):
+    # The hash behind the last dash is what the names of a node and its pod share: here the task's name.
+    story = with_nodes(steady(first=lambda seq: 5.0 + seq / 4, gap=lambda seq: 1.0 + seq / 8), late_s)
+    story.records = [
+        replace(each, step=each.step.replace("-driver", "_driver")) if isinstance(each, Span) else each
+        for each in story.records
+    ]
+    found = [each.name for each in diagnose(story.timeline(tmp_path)).findings if each.name in OF_CONTROLLER]
+    assert found == [named]
+
+
+@pytest.mark.parametrize("message", [
+    "Waiting for kubeflow/ConfigMap/limits/gpu lock. Lock status: 0/4",
+    "Workflow processing has been postponed because too many workflows are already running",
+])  # fmt: skip
+def test_what_is_held_by_a_lock_or_a_limit_is_not_blamed_on_the_controller(message, tmp_path):
+    story = with_nodes(steady(first=lambda seq: 5.0 + seq / 4), 3.0)
+    story.records += [each for each in waiting("argo", message).records if getattr(each, "kind", "") == "Task"]
+    story.target = "argo"
+    findings = diagnose(story.timeline(tmp_path)).findings
+    assert findings[0].name in {"lock-wait", "workflows-postponed"}
+    assert all(each.confidence <= 0.1 for each in findings if each.name in OF_CONTROLLER)
+
+
+def test_pods_that_wait_for_being_cleaned_up_need_workers_of_their_own(tmp_path):
+    story = steady()
+    for second in range(15, 165, 15):
+        story.sample(second, "argo_queue_wait_s", 30.0, queue_name="pod_cleanup_queue", quantile="0.5")
+        story.sample(second, "argo_busy_workers", 4.0, worker_type="pod_cleanup_queue")
+    (finding,) = diagnose(story.timeline(tmp_path)).findings
+    assert finding.name == "controller-workers"
+    assert "--pod-cleanup-workers=8" in finding.commands[-1]
+
+
+@pytest.mark.parametrize(
+    ("story", "confidence"),
+    [
+        (lambda: etcd(1.7 * GIB), 0.9),
+        (lambda: etcd(1.5 * GIB), None),
+        (lambda: etcd(1.3 * GIB, first=1.2 * GIB), 0.9),  # full within the hour
+        (lambda: etcd(0.2 * GIB, first=0.1 * GIB), None),  # there is plenty of room yet
+        (lambda: etcd(1.7 * GIB, quota=None), 0.5),
+        (lambda: etcd(3.0 * GIB, quota=None), None),  # so the quota is not the default
+        (lambda: etcd(9.0 * GIB, quota=None), None),
+        (lambda: etcd(94_924_800.0, quota=None), None),  # as a real API server said
+    ],
+)
+def test_etcd_is_nearly_full_before_it_is_full(story, confidence, tmp_path):
+    found = etcd_nearly_full.detect(story().timeline(tmp_path))
+    assert [each.confidence for each in found] == ([] if confidence is None else [confidence])
+    assert all("ttlStrategy" in each.fix for each in found)

@@ -1,0 +1,81 @@
+"""Two tenants of one KFP, each in a namespace of its own, one with hardly any quota, from end to end."""
+
+import json
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.e2e import QUICK, serve
+
+TENANTS = ("team-a", "team-b")
+PROFILE = """
+tenants:
+  - {namespace: team-a, owner: loader, quota: {pods: 50}}
+  - {namespace: team-b, owner: loader, quota: {pods: 1}}
+accounts:
+  - {name: observer, token: observer}
+  - {name: loader, token: l0ad}
+  - {name: admin, token: adm1n, groups: ["system:masters"]}
+"""
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def ask(url: str, path: str, body: object = None, token: str = "adm1n"):
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(url + path, data, headers)) as answer:
+        return json.load(answer)
+
+
+def grant(url: str) -> None:
+    """Let the observer read nodes, and what is in the namespaces of the tenants and the platform: nothing else."""
+    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
+    nodes = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
+    version = {"nonResourceURLs": ["/version"], "verbs": ["get"]}
+    subjects = [{"kind": "User", "name": "observer", "apiGroup": "rbac.authorization.k8s.io"}]
+    for name, each in (("reader", rules), ("nodes", [*nodes, version])):
+        ask(url, f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": each})
+    reference = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io"}
+    of_nodes = {"metadata": {"name": "nodes"}, "subjects": subjects, "roleRef": {**reference, "name": "nodes"}}
+    ask(url, f"{RBAC}/clusterrolebindings", of_nodes)
+    for namespace in (*TENANTS, "kubeflow"):
+        binding = {"metadata": {"name": "reader"}, "subjects": subjects, "roleRef": {**reference, "name": "reader"}}
+        ask(url, f"{RBAC}/namespaces/{namespace}/rolebindings", binding)
+
+
+@pytest.fixture
+def platform(tmp_path):
+    profile = tmp_path / "tenants.yaml"
+    profile.write_text(Path(QUICK).read_text() + PROFILE)
+    process, served = serve("--profile", str(profile), "--seed", "7")
+    yield served
+    process.terminate()
+    process.wait(60)
+
+
+def test_two_tenants_are_loaded_observed_compared_and_cleaned_up(locust, platform):
+    grant(platform.url)
+    rows = "".join(f"{k},s,{TENANTS[k % 2]}\n" for k in range(8))
+    (locust.place / "tenants.csv").write_text(f"id,scenario_name,tenant\n{rows}")
+    finished = locust.headless(
+        "--host", platform.url, "--simulate", "", "--scenarios", "tenants.csv", "--schedule", "spread", "--over", "2s",
+        "--tenant-namespace", "team-a", "--tenant-namespace", "team-b", "--cleanup", "delete",
+        "--pipeline", str(Path(__file__).parents[2] / "harness/targets/training.yaml"),
+        PIPESWARM_TOKEN="l0ad", KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    assert finished.code == 0, finished.err + finished.out
+    assert [row["tenant"] for row in sorted(finished.rows(), key=lambda row: row["seq"])] == [*TENANTS] * 4
+    report = finished.report()
+    a, b = report["tenants"]["tenants"]
+    assert [(each["name"], each["intended"], each["succeeded"]) for each in (a, b)] == [
+        (name, 4, 4) for name in TENANTS
+    ]
+    assert b["waited_s"] > a["waited_s"] > 0, "pods were seen in both namespaces"
+    assert report["tenants"]["worst"] == "team-b"
+    assert report["tenants"]["fairness"] < 0.999
+    for namespace in TENANTS:
+        experiments = ask(platform.url, f"/apis/v2beta1/experiments?namespace={namespace}", token="l0ad")
+        assert [each["namespace"] for each in experiments["experiments"]] == [namespace]
+        assert ask(platform.url, f"/apis/v2beta1/runs?namespace={namespace}", token="l0ad") == {}
+        assert not ask(platform.url, f"/apis/argoproj.io/v1alpha1/namespaces/{namespace}/workflows")["items"]
