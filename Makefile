@@ -23,7 +23,7 @@ demo: $(VENV)/.installed  ## load the built-in simulated platform, whose artifac
 	  --pipeline $(DEMO)/training.yaml --scenarios $(DEMO)/scenarios.csv --slo 'failed_ratio < 0.01' || test $$? -eq 3
 
 test: $(VENV)/.installed-dev  ## the tests
-	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
+	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder --reruns 2 --reruns-delay 2 -raR --durations 20 --durations-min 8
 
 rehearse: $(VENV)/.installed-dev  ## the main job against the real parts at hand: KUBEBUILDER_ASSETS, PIPESWARM_REAL_KFP
 	$(BIN)/python -m tests.support.real_parts

@@ -60,7 +60,7 @@ def prometheus(tmp_path_factory):
 
 def asked(url, query):
     """The series that a query answers with."""
-    with urllib.request.urlopen(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}", timeout=60) as answer:
         return json.load(answer)["data"]["result"]
 
 

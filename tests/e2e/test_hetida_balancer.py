@@ -71,7 +71,7 @@ def start(place, path, port):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/engine/info", timeout=5).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/engine/info", timeout=60).close()
         except OSError:
             time.sleep(0.1)
         else:

@@ -70,7 +70,7 @@ def value(prometheus: str, query: str) -> float:
     deadline = time.monotonic() + 30
     while True:
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 result = json.load(answer)["data"]["result"]
         except OSError:
             result = []

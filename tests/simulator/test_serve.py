@@ -44,7 +44,7 @@ def test_the_first_line_has_the_address_and_the_rest_the_usage(tmp_path: Path) -
         assert kubeconfig.stat().st_mode & 0o077 == 0
     finally:
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert out == ""
     assert f"export KF_PIPELINES_ENDPOINT={ready['url']}" in err

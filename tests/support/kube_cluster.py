@@ -201,7 +201,7 @@ class Server:
 
     def start(self) -> None:
         self._thread.start()
-        self._runner = asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(10)
+        self._runner = asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(60)
         entry = {"name": "simulated", "cluster": {"server": self.url}}
         self.kubeconfig.write_text(
             yaml.safe_dump(
@@ -227,9 +227,9 @@ class Server:
         return runner
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     def do(self, action: Callable[[Cluster], T]) -> T:
@@ -238,7 +238,7 @@ class Server:
         async def act() -> T:
             return action(self.cluster)
 
-        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(60)
 
     def client(self) -> Any:
         """A `kubernetes.client.ApiClient` for this server."""

@@ -70,6 +70,10 @@ class Side:
         return body
 
 
+# Changes of one type that our side remembers: few enough that a test can outrun them.
+HISTORY = 1_000
+
+
 class Pair:
     """The real server and ours, holding the same objects."""
 

@@ -58,7 +58,7 @@ def receiving(seen, listen):
 
     def post(body):
         try:
-            with urllib.request.urlopen(f"http://{listen}/", data=body, timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{listen}/", data=body, timeout=60) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             return error.code

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kube_cluster import Cluster, Server, deployment, metadata, node, pod, serve, stamp
-from tests.support.kube_pair import Pair, furnish
+from tests.support.kube_pair import HISTORY, Pair, furnish
 from tests.support.real_kubernetes import RealCluster
 
 
@@ -48,7 +48,7 @@ def furnished() -> Cluster:
 @pytest.fixture(scope="session")
 def furnished_pair(real_cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     furnish(real_cluster)
-    with serve(Cluster(), tmp_path_factory.mktemp("ours")) as server:
+    with serve(Cluster(HISTORY), tmp_path_factory.mktemp("ours")) as server:
         yield Pair(real_cluster, server)
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.support.kube_cluster import Cluster
 from tests.support.kube_pair import (
     COPIED,
+    HISTORY,
     MERGE_PATCH,
     NAMESPACE,
     PARTIAL,
@@ -84,7 +85,7 @@ def _forget(pair: Pair) -> None:
     def overflow(cluster: Cluster) -> None:
         for plural, name in (("pods", "p0"), ("events", "p0.1")):
             kept = cluster.manifest(plural, NAMESPACE, name)
-            for count in range(70_000):
+            for count in range(2 * HISTORY):
                 cluster.store.put(plural, NAMESPACE, name, {**kept, "count": count})
             cluster.store.put(plural, NAMESPACE, name, kept)
 
