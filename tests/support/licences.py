@@ -67,7 +67,9 @@ def _licence(name: str) -> str:
     package = distribution(name)
     metadata = package.metadata
     classified = [text.rpartition(" :: ")[2] for text in metadata.get_all("Classifier") or () if text[:7] == "License"]
-    text = metadata["License-Expression"] or ", ".join(classified) or metadata["License"] or _first_file(package)
+    # By `get`: where importlib_metadata is imported, too, its `[]` raises what the standard library's answers with None.
+    declared = metadata.get("License-Expression"), ", ".join(classified), metadata.get("License")
+    text = next(filter(None, declared), None) or _first_file(package)
     if "\n" in text:
         known = [licence for words, licence in _WORDS.items() if words in " ".join(text.split())]
         return known[0] if known else text.splitlines()[0]
