@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.cli.load import CONFIG
 from harness.model.arguments import count_or_0
@@ -176,10 +176,7 @@ def _account(test: "ClusterTest") -> "list[Manifest]":
 
     if test.account != ACCOUNT:
         return []
-    rules: list[dict[str, Any]] = [
-        {"apiGroups": [right.group], "resources": [right.resource], "verbs": list(right.verbs)} for right in RIGHTS
-    ]
-    return account(test.namespace, rules)
+    return account(test.namespace, [right.rule() for right in RIGHTS])
 
 
 def _printed(test: "ClusterTest") -> str:

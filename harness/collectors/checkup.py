@@ -19,6 +19,7 @@ from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.source_health import UnreachableError
 from harness.model.errors import PipeswarmError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.phases import CONTROLLER_SETTINGS
 from harness.model.plan import Plan
 from harness.model.units import format_duration
 from harness.plan.kubeconfig import by_kubeconfig
@@ -64,11 +65,18 @@ class Right:
     verbs: tuple[str, ...]
     cost: str
     namespace: str = ""  # "" is that of the runs
+    only: str = ""  # the one object of this name
 
     @property
     def name(self) -> str:
         """As ``kubectl auth can-i`` names the resource."""
-        return f"{self.resource}.{self.group}" if self.group else self.resource
+        named = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{named}/{self.only}" if self.only else named
+
+    def rule(self, verbs: Sequence[str] = ()) -> dict[str, Any]:
+        """As a role grants it; `verbs` if not all of them."""
+        only = {"resourceNames": [self.only]} if self.only else {}
+        return {"apiGroups": [self.group], "resources": [self.resource], **only, "verbs": list(verbs or self.verbs)}
 
 
 _FOLLOW = ("get", "list", "watch")
@@ -80,6 +88,7 @@ RIGHTS = (
     Right("", "persistentvolumeclaims", _FOLLOW, "volumes are not assigned to the store or the database"),
     Right("", "pods/log", ("get",), "storing is not told from running"),
     Right("argoproj.io", "workflows", _FOLLOW, "the lag of the platform behind its workflows can't be judged"),
+    Right("", "configmaps", ("get",), "which of Argo's limits holds workflows back", only=CONTROLLER_SETTINGS),
     Right("", "nodes/proxy", ("get",), "free space of volumes can't be judged"),
     Right(_KARPENTER, "nodeclaims", _FOLLOW, "no machines on their way, and not why one did not come"),
     Right("metrics.k8s.io", "nodes", ("get", "list"), "no CPU and memory in use of nodes"),
@@ -171,7 +180,7 @@ def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[
 
         def allowed(right: Right, verb: str) -> bool:
             namespace = right.namespace or settings.namespace
-            return may(api, verb, right.resource, group=right.group, namespace=namespace)
+            return may(api, verb, right.resource, group=right.group, namespace=namespace, name=right.only)
 
         groups = {group.name for group in client.ApisApi(api).get_api_versions().groups}
         found = [Check("cluster", State.OK, f"Kubernetes {version} at {api.configuration.host}")]
@@ -212,9 +221,7 @@ def _autoscaler(groups: set[str], core: Any) -> Check:
 
 
 def _cluster_role(missing: Iterable[tuple[Right, Sequence[str]]]) -> str:
-    rules = [
-        {"apiGroups": [right.group], "resources": [right.resource], "verbs": list(verbs)} for right, verbs in missing
-    ]
+    rules = [right.rule(verbs) for right, verbs in missing]
     if not rules:
         return ""
     role = {

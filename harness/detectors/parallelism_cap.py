@@ -6,8 +6,10 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import spare
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.workflow_limits import binding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
+from harness.detectors.workflow_limit_fix import commands, evidence, fix
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
@@ -18,7 +20,6 @@ EXPLAINED_BY = {"lock-wait": 0.1}  # a semaphore that whole workflows take looks
 FAULTS = ("parallelism-cap",)
 
 _SHARE = 0.15
-_SETTINGS = "workflow-controller-configmap"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -28,6 +29,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not found.capped or share < _SHARE or scheduling_wait(timeline).share > share:
         return []
     before, between = found.late_s, max(0.0, float(np.median(found.between)))
+    limit = binding(timeline, found.most)
     return [
         Finding(
             NAME,
@@ -44,13 +46,10 @@ def detect(timeline: Timeline) -> list[Finding]:
                     f"{format_duration(between)} between pods (medians)",
                     before, "s", "spans",
                 ),
+                *evidence(limit, found.most),
             ),
-            "Raise or remove parallelism and namespaceParallelism in the workflow controller's ConfigMap, or the "
-            "pipeline's own limit.",
-            (
-                f"kubectl get configmap {_SETTINGS} -n {timeline.namespace} -o yaml | grep -i parallelism",
-                f"kubectl edit configmap {_SETTINGS} -n {timeline.namespace}",
-            ),
+            fix(limit) + " Or it is the pipeline's own limit.",
+            commands(limit),
             slowed(share * spare(timeline)),
         )
     ]  # fmt: skip

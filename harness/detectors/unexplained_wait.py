@@ -42,7 +42,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     order = np.argsort(split.row, kind="stable")
     early, late = (float(each.mean()) for each in quarters(split.total[order]))
-    if late < _GROWTH * early or late - early < _LEAST_S:
+    if not (late >= _GROWTH * early and late - early >= _LEAST_S):  # one of them may not be a number
         return []
     first, last = zip(*(quarters(split.of(phase)[order]) for phase in RUN_PHASES), strict=True)
     growth = np.array([float(b.mean() - a.mean()) for a, b in zip(first, last, strict=True)])

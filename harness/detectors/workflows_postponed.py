@@ -5,8 +5,10 @@ from harness.analysis.waits.failures import own_events
 from harness.analysis.waits.lacking import spare
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
+from harness.analysis.waits.workflow_limits import binding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
+from harness.detectors.workflow_limit_fix import commands, evidence, fix, named
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
 
@@ -17,7 +19,6 @@ TARGETS = ("argo",)  # with KFP, parallelism-cap finds the same from pods
 NOT_INJECTED = "the fault parallelism-cap injects it, and KFP's runs show it in their pods"
 
 _POSTPONED = "postponed because too many workflows are already running"
-_SETTINGS = "workflow-controller-configmap"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -30,10 +31,11 @@ def detect(timeline: Timeline) -> list[Finding]:
     share = waits_so_far(timeline).shares()[CONTROLLER]
     most = startup_delay(timeline).most if len(timeline.pods) else 0
     at_once = f": {most} were active at once" if most else ""
+    limit = binding(timeline, most)
     return [
         Finding(
             NAME,
-            f"The controller's parallelism or namespaceParallelism holds workflows back{at_once}",
+            f"The controller's {named(limit)} holds workflows back{at_once}",
             0.95,
             (
                 Evidence(
@@ -41,14 +43,10 @@ def detect(timeline: Timeline) -> list[Finding]:
                     "reason = PENDING",
                 ),
                 Evidence(f"{share:.1%} of all run time passed without a live pod", share, "share", "spans"),
+                *evidence(limit, most),
             ),
-            "Look up both in the workflow controller's ConfigMap; the message does not say which one binds: "
-            "parallelism counts all running workflows, namespaceParallelism those of each namespace. Raise or remove "
-            "the one that is reached.",
-            (
-                f"kubectl get configmap {_SETTINGS} -n {timeline.namespace} -o yaml | grep -i parallelism",
-                f"kubectl edit configmap {_SETTINGS} -n {timeline.namespace}",
-            ),
+            fix(limit),
+            commands(limit),
             slowed(max(share * spare(timeline), 0.01)),
         )
     ]  # fmt: skip

@@ -63,6 +63,9 @@ TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 # Event.kind "Platform": a component's version (Event.reason VERSION) when it was first seen, or changed.
 PLATFORM = "Platform"
 VERSION = "Version"
+LIMITS = "Limits"  # Event.reason: how many workflows Argo's controller runs at once, as ``parallelism=50 …``
+CONTROLLER_SETTINGS = "workflow-controller-configmap"  # Event.object, and the name of its ConfigMap
+PARALLELISM, NAMESPACE_PARALLELISM = "parallelism", "namespaceParallelism"  # limits on running workflows
 
 # Event.kind "Task": Event.reason is the state of a task that failed, waits or was skipped, or CACHED; Event.object is
 # the task's name, Event.message what the platform says about it.

@@ -63,12 +63,12 @@ def test_the_rights_are_those_of_the_shipped_role():
     documents = yaml.safe_load_all((Path(__file__).parents[2] / "deploy/rbac.yaml").read_text())
     rules = [rule for document in documents for rule in document.get("rules", ())]
     shipped = {
-        (group, name): tuple(rule["verbs"])
+        (group, name, *rule.get("resourceNames", ())): tuple(rule["verbs"])
         for rule in rules
         for group in rule["apiGroups"]
         for name in rule["resources"]
     }
-    assert {(right.group, right.resource): right.verbs for right in RIGHTS} == shipped
+    assert {(r.group, r.resource, *filter(None, [r.only])): r.verbs for r in RIGHTS} == shipped
 
 
 def test_without_a_cluster_the_reason_is_said(tmp_path):

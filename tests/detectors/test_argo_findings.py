@@ -7,6 +7,7 @@ from harness.detectors import (
     etcd_full,
     finished_workflows,
     lock_wait,
+    parallelism_cap,
     workflow_too_large,
     workflows_postponed,
 )
@@ -47,11 +48,52 @@ def test_a_semaphore_is_named_with_its_limit_and_its_config_map(tmp_path):
     assert finding.evidence[0].value == 10
 
 
-def test_both_limits_that_postpone_in_the_same_words_are_named(tmp_path):
+def limited(limits: str, tenants: str = ""):
+    """60 runs at once, of which 5 may be active; the controller's ConfigMap was read."""
+    story = capped(5)
+    story.tenants = tenants
+    story.event(0.0, "Platform", "workflow-controller-configmap", "Limits", limits, namespace="kube-system")
+    return story
+
+
+@pytest.mark.parametrize("target", ["argo", "kfp"])
+@pytest.mark.parametrize(
+    ("limits", "tenants", "binds"),
+    [
+        ("parallelism=5", "", "Raise or remove parallelism in"),
+        ("namespaceParallelism=5", "", "Raise or remove namespaceParallelism in"),
+        ("parallelism=50 namespaceParallelism=5", "", "Raise or remove namespaceParallelism in"),
+        ("parallelism=5 namespaceParallelism=50", "", "Raise or remove parallelism in"),
+        ("parallelism=40 namespaceParallelism=20", "", "Raise or remove parallelism in"),  # others use it up
+        ("parallelism=5 namespaceParallelism=5", "", "Raise or remove parallelism and namespaceParallelism in"),
+        ("parallelism=9 namespaceParallelism=5", "a;b", "Raise or remove parallelism in"),  # each tenant is below 5
+        ("", "", "Look up both in"),
+        ("parallelism=many", "", "Look up both in"),
+    ],
+)
+def test_the_limit_that_binds_is_told_apart_by_what_the_controller_is_set_to(target, limits, tenants, binds, tmp_path):
+    story = limited(limits, tenants)
+    story.target = target
+    for seq in range(10, 60):
+        story.event(1.0, "Task", "", "PENDING", POSTPONED, run=f"run-{seq:04d}", type="Warning")
+    detector = workflows_postponed if target == "argo" else parallelism_cap
+    (finding,) = detector.detect(story.timeline(tmp_path))
+    assert finding.fix.startswith(binds)
+    assert finding.commands[1] == "kubectl edit configmap workflow-controller-configmap -n kube-system"
+
+
+def test_that_others_use_parallelism_up_is_said(tmp_path):
+    (finding,) = parallelism_cap.detect(limited("parallelism=40 namespaceParallelism=20").timeline(tmp_path))
+    assert "parallelism is 40" in finding.evidence[-1].statement
+    assert "of others" in finding.evidence[-1].statement
+    (finding,) = parallelism_cap.detect(limited("parallelism=5").timeline(tmp_path))
+    assert "of others" not in finding.evidence[-1].statement
+
+
+def test_without_the_config_map_both_limits_are_named(tmp_path):
     (finding,) = workflows_postponed.detect(waiting("argo", POSTPONED).timeline(tmp_path))
-    for told in (finding.title, finding.fix):
-        assert "parallelism" in told
-        assert "namespaceParallelism" in told
+    assert "parallelism or namespaceParallelism" in finding.title
+    assert "could not read" in finding.fix
     assert "grep -i parallelism" in finding.commands[0]  # shows both
 
 

@@ -106,12 +106,11 @@ def test_what_belongs_to_a_job_is_removed_with_it():
 def test_the_account_may_do_what_the_published_role_allows():
     def rights(rules):
         return {
-            (group, resource, verb)
+            (group, resource, verb, *rule.get("resourceNames", ()))
             for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]
         }  # fmt: skip
 
-    rules = [{"apiGroups": [r.group], "resources": [r.resource], "verbs": list(r.verbs)} for r in RIGHTS]
-    made = account("load", rules)
+    made = account("load", [right.rule() for right in RIGHTS])
     published = list(yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text()))
     assert kinds(made) == kinds(published)
     assert rights(made[1]["rules"]) == rights(published[1]["rules"])

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from harness.collectors.collector import Observation
+from harness.collectors.kubernetes.controller_limits import record_limits
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.launcher_logs import LauncherLogs
@@ -147,6 +148,8 @@ class Cluster:
             self._reflector("workflows", path, self._workflows.see, tracks=False, metadata_only=True)
             for path in self._paths(ARGO, "workflows", namespaces)
         ]
+        if self._workflow_reflectors:
+            record_limits(self._api, self._journal, platform, [name for name in own if name])
         pods = self._paths("/api/v1", "pods", namespaces)
         self._pod_reflectors = [self._reflector("pods", path, self._pods.see, steps) for path in pods]
         yield self._reflector("nodes", "/api/v1/nodes", self._nodes.see)
