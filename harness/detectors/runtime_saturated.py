@@ -1,5 +1,9 @@
 """A runtime service is full: every worker is busy while executions wait."""
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from harness.analysis.services.executions import executions
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.timeline import Timeline, floats
@@ -37,7 +41,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             NAME,
             f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
             min(sure, _ONE_REPLICA) if alone else sure,
-            _evidence(timeline, found),
+            tuple(_evidence(timeline, found)),
             "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
             "once." + _one_replica(done.replicas),
             ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime"),
@@ -52,22 +56,20 @@ def _one_replica(replicas: tuple[str, ...]) -> str:
     return f" All executions went to {replicas[0]}: if others are running, the load balancer does not use them."
 
 
-def _evidence(timeline: Timeline, found: Saturation) -> tuple[Evidence, ...]:
-    done, where = executions(timeline), f"phase = {QUEUED}"
-    took = float((floats(timeline.runs, "over_s") - floats(timeline.runs, "sent_s"))[done.row].mean())
-    work = float(done.computing.mean())
-    return (
-        Evidence(
-            f"executions waited for a worker for {found.waiting:.0%} of the runs' time, in the queue or between steps",
-            found.waiting, "share", "spans", where,
-        ),
-        Evidence(
-            f"{counted(found.workers, 'execution')} computed at once in busy times; {found.covered:.0%} of as many "
-            "workers had work while others waited",
-            found.covered, "share", "spans",
-        ),
-        Evidence(
-            f"an execution took {format_duration(took)}, its computing {format_duration(work)} (means)",
-            took, "s", "spans",
-        ),
+def _evidence(timeline: Timeline, found: Saturation) -> Iterator[Evidence]:
+    yield Evidence(
+        f"executions waited for a worker for {found.waiting:.0%} of the runs' time, in the queue or between steps",
+        found.waiting, "share", "spans", f"phase = {QUEUED}",
     )  # fmt: skip
+    yield Evidence(
+        f"{counted(found.workers, 'execution')} computed at once in busy times; {found.covered:.0%} of as many "
+        "workers had work while others waited",
+        found.covered, "share", "spans",
+    )  # fmt: skip
+    done = executions(timeline)
+    took = (floats(timeline.runs, "over_s") - floats(timeline.runs, "sent_s"))[done.row]
+    took = took[np.isfinite(took)]  # some are not over, or when they were sent was not recorded
+    if took.size:
+        mean, work = float(took.mean()), float(done.computing.mean())
+        words = f"an execution took {format_duration(mean)}, its computing {format_duration(work)} (means)"
+        yield Evidence(words, mean, "s", "spans")

@@ -51,6 +51,7 @@ def cut(record: object, end: int) -> object | None:
     st.integers(0, 400),
 )
 @example("inconsistent-records", 0.8125, {Span}, 65)  # ends of runs without their starts
+@example("lb-imbalance", 1.0, set(), 67)  # executions of which the sending was not recorded
 @example("adapter-slow", 1.0, {Submission, Span}, 30)  # executions of which nothing was timed
 def test_every_truncated_or_partial_record_gives_a_report(tmp_path_factory, name, share, missing, most):
     whole = story(name)
