@@ -65,6 +65,8 @@ def limited(limits: str, tenants: str = ""):
         ("parallelism=50 namespaceParallelism=5", "", "Raise or remove namespaceParallelism in"),
         ("parallelism=5 namespaceParallelism=50", "", "Raise or remove parallelism in"),
         ("parallelism=40 namespaceParallelism=20", "", "Raise or remove parallelism in"),  # others use it up
+        ("parallelism=50 namespaceParallelism=7", "", "Raise or remove namespaceParallelism in"),  # two between pods
+        ("parallelism=7 namespaceParallelism=9", "", "Raise or remove parallelism in"),
         ("parallelism=5 namespaceParallelism=5", "", "Raise or remove parallelism and namespaceParallelism in"),
         ("parallelism=9 namespaceParallelism=5", "a;b", "Raise or remove parallelism in"),  # each tenant is below 5
         ("", "", "Look up both in"),
@@ -86,7 +88,7 @@ def test_that_others_use_parallelism_up_is_said(tmp_path):
     (finding,) = parallelism_cap.detect(limited("parallelism=40 namespaceParallelism=20").timeline(tmp_path))
     assert "parallelism is 40" in finding.evidence[-1].statement
     assert "of others" in finding.evidence[-1].statement
-    (finding,) = parallelism_cap.detect(limited("parallelism=5").timeline(tmp_path))
+    (finding,) = parallelism_cap.detect(limited("parallelism=6").timeline(tmp_path))
     assert "of others" not in finding.evidence[-1].statement
 
 

@@ -11,6 +11,7 @@ from harness.analysis.timeline import Timeline
 from harness.model.inert import shell_word
 from harness.model.phases import CONTROLLER_SETTINGS, LIMITS, NAMESPACE_PARALLELISM, PARALLELISM, PLATFORM
 
+_SEEN = 0.5  # of the running workflows, at least: those with a pod
 _LIMIT = re.compile(rf"\b({PARALLELISM}|{NAMESPACE_PARALLELISM})=(\d{{1,9}})\b")
 
 
@@ -28,11 +29,18 @@ class WorkflowLimit:
     namespace: str
     value: int = 0
 
+    def leaves_to_others(self, most: int) -> bool:
+        """Whether workflows of others used it up, while `most` of this test's were active.
+
+        Between two pods a workflow runs and is not seen to be active, so it takes far fewer than the limit to tell.
+        """
+        return most < self.value * _SEEN
+
 
 def binding(timeline: Timeline, most: int) -> WorkflowLimit:
-    """The limit that was reached while `most` of the test's workflows ran at once.
+    """The limit that was reached while `most` of the test's workflows were active at once.
 
-    Where the test's own workflows do not reach ``namespaceParallelism``, those of others use ``parallelism`` up.
+    Where they are far from ``namespaceParallelism``, workflows of others use ``parallelism`` up.
     """
     namespace, limits = configured(timeline)
     in_all, of_each = limits.get(PARALLELISM, 0), limits.get(NAMESPACE_PARALLELISM, 0)
@@ -43,7 +51,7 @@ def binding(timeline: Timeline, most: int) -> WorkflowLimit:
     reached = of_each * max(1, len(timeline.plan.tenants))
     if in_all == reached:
         return WorkflowLimit((PARALLELISM, NAMESPACE_PARALLELISM), namespace, of_each)
-    if not in_all or most >= reached:
+    if not in_all or (reached < in_all and most >= reached * _SEEN):
         return WorkflowLimit((NAMESPACE_PARALLELISM,), namespace, of_each)
     return WorkflowLimit((PARALLELISM,), namespace, in_all)
 
