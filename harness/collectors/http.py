@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
+from harness.collectors.whole_answer import read_whole
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.plan.environment import proxy_for
@@ -22,7 +23,7 @@ _ID = re.compile(r"/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # requests fo
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds to wait for a connection and for a response."""
+    """Seconds to wait for a connection, and for the next byte of an answer."""
 
     connect_s: float
     answer_s: float
@@ -60,6 +61,7 @@ class Http:
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConfigError(f"'{host}' is not an http(s) address", "write it as https://kfp.example/pipeline")
         self._source = source
+        self._answer_s = timeouts.answer_s
         self._address = address.rstrip("/")
         self._count = count
         self._headers = {"User-Agent": _USER_AGENT, "Accept": "application/json", "Accept-Encoding": "gzip"}
@@ -93,7 +95,9 @@ class Http:
                 body=request.body or None,
                 headers={**self._headers, **self._proving.current(), **request.headers},
                 redirect=False,
+                preload_content=False,
             )
+            body = read_whole(answer, self._answer_s)
         except urllib3.exceptions.HTTPError as error:
             way = f" through the proxy {self._proxy}" if self._proxy else ""
             raise TargetUnreachableError(
@@ -102,7 +106,7 @@ class Http:
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._proving.refused()
         headers = {name.lower(): value for name, value in answer.headers.items()}
-        return HttpAnswer(answer.status, answer.data, headers)
+        return HttpAnswer(answer.status, body, headers)
 
 
 def _pool(proxy: Proxy | None) -> Callable[..., urllib3.PoolManager]:

@@ -1,17 +1,22 @@
-"""The observer's requests through a proxy that is a process of its own."""
+"""The observer's requests: answers that never end or are cut off, and a proxy that is a process of its own."""
 
+import asyncio
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
 
+from harness.collectors import whole_answer
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.kube_api import KubeApi
+from harness.collectors.source_health import UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpRequest
 from harness.store.folder import RunFolder
 from harness.targets.credentials import Credentials
+from tests.support.answering import answering, serving
 from tests.support.http_proxy import http_proxy
 from tests.support.servers import Served, kubeconfig, until
 
@@ -52,3 +57,72 @@ def test_a_proxy_that_does_not_answer_is_named_without_its_password(monkeypatch)
     ) as raised:
         Http("test", "https://kfp.example", Credentials(), TIMEOUTS)(HttpRequest("GET", "/"))
     assert "secret" not in str(raised.value)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+async def _without_end(writer):
+    writer.write(OK + b"Content-Length: 1000000000000\r\n\r\n")
+    while True:
+        writer.write(bytes(2**20))
+        await writer.drain()
+
+
+async def _by_the_byte(writer):
+    writer.write(OK + b"Content-Length: 1000\r\n\r\n")
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def _cut_off(writer):
+    writer.write(OK + b"Content-Length: 1000\r\n\r\n{}")
+    writer.close()
+
+
+async def _unauthorized_without_end(writer):
+    writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 1000000000000\r\n\r\n")
+    while True:
+        writer.write(bytes(2**20))
+        await writer.drain()
+
+
+@pytest.fixture(params=[_without_end, _by_the_byte, _cut_off, _unauthorized_without_end])
+def endless(request, monkeypatch):
+    """A server whose answer does not end as it should; the limits are low."""
+    monkeypatch.setattr(whole_answer, "_MOST_BYTES", 2**24)
+    service = SimpleNamespace(url="")
+
+    async def converse(reader, writer):
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            await request.param(writer)
+        except ConnectionError:
+            pass  # it was hung up on
+
+    with serving(service, converse):
+        yield service.url
+
+
+def test_an_answer_without_an_end_is_given_up(endless, tmp_path):
+    brief = 0.2
+    with pytest.raises(TargetUnreachableError):
+        Http("test", endless, Credentials(), Timeouts(5.0, brief))(HttpRequest("GET", "/"))
+    with RunFolder(tmp_path).recorder() as recorder:
+        config = kubeconfig(tmp_path / "config", endless)
+        api = KubeApi(ObserverSettings("", kubeconfig=config, answer_timeout_s=brief), Journal(recorder))
+        with pytest.raises(UnreachableError):
+            api.get("/version")
+        with pytest.raises(UnreachableError):
+            api.get_text("/log", {})
+
+
+def test_a_connection_is_used_again():
+    with answering(0.0) as service:
+        http = Http("test", service.url, Credentials(), TIMEOUTS)
+        for _ in range(3):
+            assert http(HttpRequest("POST", "/", b"{}")).status == 200
+    (of_one_connection,) = service.answered.values()
+    assert len(of_one_connection) == 3

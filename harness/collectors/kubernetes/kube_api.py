@@ -17,6 +17,7 @@ import urllib3
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.source_health import UnreachableError
+from harness.collectors.whole_answer import read_whole
 from harness.model.errors import ConfigError
 from harness.plan import environment
 
@@ -63,7 +64,7 @@ class KubeApi:
         accept = _METADATA_OF_LIST if metadata_only else _WHOLE
         response = self._request(path, query or {}, self._settings.answer_timeout_s, accept)
         try:
-            parsed = orjson.loads(response.data)
+            parsed = orjson.loads(read_whole(response, self._settings.answer_timeout_s))
         except (orjson.JSONDecodeError, urllib3.exceptions.HTTPError) as error:
             raise UnreachableError(f"GET {path}: the response can't be read: {error}") from error
         if not isinstance(parsed, dict):
@@ -78,7 +79,7 @@ class KubeApi:
         """
         response = self._request(path, query, self._settings.answer_timeout_s, "*/*")
         try:
-            return response.data.decode(errors="replace")
+            return read_whole(response, self._settings.answer_timeout_s).decode(errors="replace")
         except urllib3.exceptions.HTTPError as error:
             raise UnreachableError(f"GET {path}: the response can't be read: {error}") from error
 
@@ -111,7 +112,7 @@ class KubeApi:
                 self._client = None
             response = self._send(path, query, answer_s, accept)
         if response.status != 200:
-            text = _error_text(response)
+            text = _error_text(response, answer_s)
             raise UnreachableError(f"GET {path}: {response.status} {text}", response.status)
         return response
 
@@ -129,7 +130,7 @@ class KubeApi:
                 headers=headers,
                 timeout=urllib3.Timeout(connect=self._settings.connect_timeout_s, read=answer_s),
                 retries=False,
-                preload_content="watch" not in query,
+                preload_content=False,
             )
         except urllib3.exceptions.HTTPError as error:
             raise UnreachableError(f"{client.configuration.host} does not answer: {error}") from error
@@ -243,10 +244,10 @@ def client_of(configuration: Any) -> Any:
     return client.ApiClient(configuration)
 
 
-def _error_text(response: urllib3.BaseHTTPResponse) -> str:
+def _error_text(response: urllib3.BaseHTTPResponse, answer_s: float) -> str:
     """The message of the API's Status object, or the start of the body."""
     try:
-        body = response.data
+        body = read_whole(response, answer_s)
     except urllib3.exceptions.HTTPError as error:
         return str(error)
     try:
