@@ -35,7 +35,7 @@ class PollState:
         awaited_s: seconds for which an end has been awaited; none while nobody waits.
         left_s: estimated seconds until the last end, at the present rate of ends; none while unknown.
         going: runs that have not ended.
-        pages: requests of the latest sweep: from the newest run that has not ended to the oldest.
+        pages: requests of the longest sweep so far: what it took is not missing in the floor of a shorter one.
     """
 
     own: int

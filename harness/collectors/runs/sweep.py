@@ -14,7 +14,7 @@ class Sweep:
 
     Attributes:
         token: of the next page; "" when the next page is the first one of a new sweep.
-        pages: requests that the latest complete sweep has taken, and at least 1.
+        pages: requests that the longest complete sweep has taken, and at least 1.
     """
 
     def __init__(self, known: KnownRuns) -> None:
@@ -58,7 +58,7 @@ class Sweep:
         further = page.next_page and page.runs and page.runs[-1].created_at >= min(wanted, default=math.inf)
         self.token = page.next_page if further else ""
         if not further:
-            self.pages = self._read
+            self.pages = max(self.pages, self._read)
             self._complete_to = max(self._complete_to, self._newest - _LATE_NS)
         return bool(further)
 
