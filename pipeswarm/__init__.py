@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         RunPage,
         Service,
         SetUp,
+        SubmitsAhead,
         Target,
         TaskDetail,
         Watched,
@@ -70,8 +71,8 @@ __all__ = [
     "ListsRuns", "LiveObserver", "Node", "Observation", "OpenSchedule", "Option", "PipelineUser",
     "PipeswarmError", "Plan", "Platform", "Poisson", "Prepared", "Ramp", "Redactable", "Redaction",
     "RejectedError", "Replay", "ReportsBack", "RunFolder", "RunPage", "Sample", "Scenario", "Schedule", "Service",
-    "SetUp", "Source", "Span", "Spread", "Stages", "Submission", "Target", "TargetUnreachableError", "TaskDetail",
-    "Timeline", "Watched", "WatchesRuns", "parse_duration", "parse_rate",
+    "SetUp", "Source", "Span", "Spread", "Stages", "Submission", "SubmitsAhead", "Target", "TargetUnreachableError",
+    "TaskDetail", "Timeline", "Watched", "WatchesRuns", "parse_duration", "parse_rate",
 ]  # fmt: skip
 
 _NAMES_BY_MODULE = {
@@ -96,7 +97,7 @@ _NAMES_BY_MODULE = {
     "harness.targets.completed_run": "CompletedRun",
     "harness.targets.scenarios": "Input InputType",
     "harness.targets.target": "CleansUp Cleanup DescribesTasks HasServices ListedRun ListsRuns Platform Prepared "
-    "Redactable RejectedError ReportsBack RunPage Service SetUp Target TaskDetail Watched WatchesRuns",
+    "Redactable RejectedError ReportsBack RunPage Service SetUp SubmitsAhead Target TaskDetail Watched WatchesRuns",
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _BAD_CONFIG = 2  # ExitCode.BAD_CONFIG, which lies in the package that may be hidden

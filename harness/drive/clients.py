@@ -1,8 +1,8 @@
 """What sends the requests of a test: an HTTP client, or one that runs processes on this machine."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from harness.drive.http_client import HttpClient
+from harness.drive.http_client import HttpClient, Message
 from harness.drive.process_client import ProcessClient
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.plan import Plan
@@ -24,6 +24,23 @@ class Client(Protocol):
 
     def close(self) -> None:
         """Nothing more will be sent."""
+        ...
+
+
+@runtime_checkable
+class RendersAhead(Protocol):
+    """A client whose requests can be made before they are due, so that at the due time only a write is left."""
+
+    def render(self, request: HttpRequest) -> Message:
+        """Make what is sent; see `HttpClient.render`."""
+        ...
+
+    def write(self, message: Message) -> None:
+        """Hand it to the kernel if that is possible at once; see `HttpClient.write`."""
+        ...
+
+    def finish(self, message: Message) -> HttpAnswer:
+        """Send what is left, and read the response; see `HttpClient.finish`."""
         ...
 
 

@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable
 import gevent
 import gevent.pool
 
+from harness.drive.clients import RendersAhead
+from harness.drive.fine_timer import FineTimer
+from harness.drive.lookahead import Lookahead, Planned
 from harness.drive.session_messages import STOPPED
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.model.scenario import Arrival
 from harness.targets.completed_run import CompletedRun
-from harness.targets.target import RejectedError, Target
+from harness.targets.target import RejectedError, SubmitsAhead, Target
 
 # How often a wait for the next arrival checks for a stop.
 _STOP_CHECK_S = 0.1
@@ -44,6 +47,7 @@ class Clock:
     def __init__(self, ahead_ns: int = 0) -> None:
         self._offset = time.time_ns() - time.monotonic_ns() - ahead_ns
         self._wall_ahead_s = ahead_ns / 1e9
+        self._timer: FineTimer | None = None
 
     def now(self) -> int:
         """The current time in UTC nanoseconds."""
@@ -59,8 +63,15 @@ class Clock:
         return by_s
 
     def sleep(self, seconds: float) -> None:
-        """Yield to other greenlets for `seconds`, up to about a millisecond longer."""
-        gevent.sleep(seconds)
+        """Yield to other greenlets for `seconds`, up to about a tenth of a millisecond longer."""
+        self._timer = self._timer or FineTimer()
+        self._timer.sleep(seconds)
+
+    def close(self) -> None:
+        """Give back what `sleep` took."""
+        if self._timer is not None:
+            self._timer.close()
+            self._timer = None
 
 
 class Dispatcher:
@@ -82,6 +93,8 @@ class Dispatcher:
     ) -> None:
         self._target = target
         self._exchange = exchange
+        client: object = exchange
+        self._client = client if isinstance(client, RendersAhead) and isinstance(target, SubmitsAhead) else None
         self._record = record
         self._worker = worker
         self._max_in_flight = max_in_flight
@@ -89,6 +102,7 @@ class Dispatcher:
         self._source = source
         self._why_stopped: str | None = None
         self._ended = False  # nobody waits for answers any more
+        self._ahead = Lookahead((), None)
         self._open = gevent.pool.Group()
         self._unanswered: set[gevent.Greenlet] = set()
 
@@ -97,21 +111,50 @@ class Dispatcher:
         """Number of requests without a response yet."""
         return len(self._open)
 
-    def run(self, arrivals: Iterable[Arrival]) -> None:
-        """Send every arrival when it is due; returns when each is answered or missed."""
+    def run(self, arrivals: Iterable[Arrival], *, in_advance: bool = False) -> None:
+        """Send every arrival when it is due; returns when each is answered or missed.
+
+        With `in_advance` arrivals are known before they are due: requests are made up to a second early, if client and
+        target can do that, and wait for their time.
+        """
+        self._ahead = Lookahead(arrivals, self._begin if in_advance and self._client is not None else None)
         consecutive = 0
-        for arrival in arrivals:
-            consecutive = 0 if self._wait_for(arrival) else consecutive
-            consecutive += 1
-            if consecutive % _BURST_SLICE == 0:
-                self._clock.sleep(0)
+        for planned in self._ahead:
+            consecutive = 0 if self._wait_for(planned.arrival) else consecutive
+            if planned.message is None:  # else it is written below, and needs no other greenlet for that
+                consecutive += 1
+                if consecutive % _BURST_SLICE == 0:
+                    self._clock.sleep(0)
             if self._why_stopped is not None:
-                self._miss(arrival, self._why_stopped)
+                self._drop(planned, self._why_stopped)
             elif len(self._open) >= self._max_in_flight:
-                self._miss(arrival, f"{self._max_in_flight} requests were already in flight")
+                self._drop(planned, f"{self._max_in_flight} requests were already in flight")
             else:
-                self._open.spawn(self._send, arrival)
+                self._release(planned)
         self._open.join()
+
+    def _begin(self, planned: Planned) -> gevent.Greenlet:
+        return gevent.spawn(self._send, planned)
+
+    def _release(self, planned: Planned) -> None:
+        """It is due: hand its request to the kernel, and let a greenlet read the answer."""
+        if planned.greenlet is None:
+            planned.due.set()
+            self._open.spawn(self._send, planned)
+            return
+        if planned.message is not None and self._client is not None:
+            self._client.write(planned.message)
+            planned.sent_at = self._clock.now()
+        if planned.begun:
+            self._unanswered.add(planned.greenlet)
+        self._open.add(planned.greenlet)
+        planned.due.set()
+
+    def _drop(self, planned: Planned, why: str) -> None:
+        """It is not sent."""
+        if planned.greenlet is not None:
+            planned.greenlet.kill(block=False)  # it waits for its time, or has not begun
+        self._miss(planned, why)
 
     def stop(self, why: str = STOPPED, *, at_once: bool = False) -> None:
         """Send nothing more; the remaining arrivals are recorded as missed because of `why`.
@@ -131,75 +174,77 @@ class Dispatcher:
         waited = False
         while wait_s > 0 and self._why_stopped is None:
             waited = True
+            self._ahead.fill(self._clock.now())
             self._clock.sleep(min(max(wait_s - spin_s, 0.0), _STOP_CHECK_S))
             wait_s = (arrival.due_at - self._clock.now()) / 1e9
         return waited
 
-    def _miss(self, arrival: Arrival, why: str) -> None:
-        self._record(self._row(arrival, Outcome.MISSED, error=why))
+    def _miss(self, planned: Planned, why: str) -> None:
+        self._record(self._row(planned, Outcome.MISSED, error=why))
 
-    def _send(self, arrival: Arrival) -> None:
-        if self._ended:
-            self._miss(arrival, self._why_stopped or STOPPED)
+    def _send(self, planned: Planned) -> None:
+        if self._ended and planned.due.is_set():
+            self._miss(planned, self._why_stopped or STOPPED)
             return
-        sent_at: int | None = None
-
-        def exchange(request: HttpRequest) -> HttpAnswer:
-            nonlocal sent_at
-            sent_at = sent_at or self._clock.now()
-            return self._exchange(request)
-
+        planned.begun = True
+        if planned.due.is_set():
+            self._unanswered.add(gevent.getcurrent())
         answer: str | CompletedRun | None = None
         status, error = None, None
-        self._unanswered.add(gevent.getcurrent())
         try:
-            answer = self._target.submit(arrival.scenario, exchange)
+            answer = self._target.submit(planned.arrival.scenario, lambda request: self._exchanged(planned, request))
         except RejectedError as rejected:
             status, error = rejected.status, rejected.message
         except TargetUnreachableError as unanswered:
             error = unanswered.message
         except Exception as defect:  # a bug in the target's code: the arrival is booked, gevent prints the traceback
-            outcome = Outcome.MISSED if sent_at is None else Outcome.REJECTED
-            self._record(self._row(arrival, outcome, sent_at=sent_at, error=f"{type(defect).__name__}: {defect}"))
+            planned.due.wait()
+            outcome = Outcome.MISSED if planned.sent_at is None else Outcome.REJECTED
+            self._record(self._row(planned, outcome, error=f"{type(defect).__name__}: {defect}"))
             raise
         finally:
             self._unanswered.discard(gevent.getcurrent())
+        planned.due.wait()
+        self._book(planned, answer, status, error)
+
+    def _exchanged(self, planned: Planned, request: HttpRequest) -> HttpAnswer:
+        """Send a request of an arrival: the first one when it is due, any further one at once."""
+        if planned.due.is_set() or self._client is None:
+            planned.sent_at = planned.sent_at or self._clock.now()
+            return self._exchange(request)
+        message = self._client.render(request)
+        self._ahead.hold(planned, message)
+        planned.due.wait()
+        return self._client.finish(message)
+
+    def _book(self, planned: Planned, answer: str | CompletedRun | None, status: int | None, error: str | None) -> None:
         over = answer if isinstance(answer, CompletedRun) else None
         run = answer.run if isinstance(answer, CompletedRun) else answer
         outcome = Outcome.ACCEPTED if run is not None else Outcome.REJECTED
         answered_at = None if error is not None and status is None else self._clock.now()
-        self._record(
-            self._row(
-                arrival,
-                outcome,
-                sent_at=sent_at,
-                answered_at=answered_at,
-                run=run,
-                status=200 if run is not None else status,
-                error=error,
-            )
-        )
-        if over is not None and sent_at is not None and answered_at is not None:
-            for record in over.records(sent_at, answered_at, self._source):
+        status = 200 if run is not None else status
+        self._record(self._row(planned, outcome, answered_at=answered_at, run=run, status=status, error=error))
+        if over is not None and planned.sent_at is not None and answered_at is not None:
+            for record in over.records(planned.sent_at, answered_at, self._source):
                 self._record(record)
 
     def _row(
         self,
-        arrival: Arrival,
+        planned: Planned,
         outcome: Outcome,
         *,
-        sent_at: int | None = None,
         answered_at: int | None = None,
         run: str | None = None,
         status: int | None = None,
         error: str | None = None,
     ) -> Submission:
+        arrival = planned.arrival
         return Submission(
             seq=arrival.seq,
             scenario_id=arrival.scenario.id,
             run_name=arrival.scenario.run_name,
             due_at=arrival.due_at,
-            sent_at=sent_at,
+            sent_at=planned.sent_at,
             answered_at=answered_at,
             outcome=outcome,
             run=run,

@@ -7,6 +7,7 @@ submission. Here the constant lines are built once; its parser (llhttp) reads th
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -16,7 +17,7 @@ import gevent.pool
 from gevent import socket, ssl
 from geventhttpclient.response import HTTPParseError
 
-from harness.drive.http_exchange import exchange, is_quiet
+from harness.drive.http_exchange import PIECE, exchange, is_quiet
 from harness.drive.tunnel import open_tunnel
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
@@ -30,6 +31,23 @@ _CONNECTING_AT_ONCE = 64
 _RESOLVE_EVERY_S = 1.0  # a name may get another address during a test
 _NOT_IN_PATH = re.compile(r"[^\x21-\x7e]")  # RFC 9112, section 3: no space and no control character in a request target
 _NOT_IN_HEADER = re.compile(r"[\x00\r\n]")  # RFC 9110, section 5.5: these end a header field
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """A request as it is sent, made in advance: at its time only the write is left.
+
+    Attributes:
+        content: head and body.
+        method: of the request.
+        connection: on which it was begun, if it was.
+        written: bytes that the kernel has taken.
+    """
+
+    content: bytes
+    method: str
+    connection: "socket.socket | None" = None
+    written: int = 0
 
 
 class HttpClient:
@@ -84,19 +102,44 @@ class HttpClient:
             TargetUnreachableError: refused, timed out, closed without a response, or not HTTP.
             ValueError: path or headers contain characters that HTTP forbids: a bug in the target's code.
         """
-        message = self._head(request) + request.body
-        answer = self._send(message, request.method)
+        return self.finish(self.render(request))
+
+    def render(self, request: HttpRequest) -> Message:
+        """Make what is sent, with the present credentials.
+
+        Raises:
+            ValueError: as in `__call__`.
+        """
+        return Message(self._head(request) + request.body, request.method)
+
+    def write(self, message: Message) -> None:
+        """Hand the message, or its beginning, to the kernel, if there is an idle connection; never waits."""
+        connection = self._idle_connection()
+        if connection is None:
+            return
+        connection.settimeout(0.0)
+        try:
+            message.written = connection.send(message.content[:PIECE])
+        except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            pass  # nothing was taken; `finish` waits until it is
+        except OSError:
+            connection.close()
+            return
+        finally:
+            connection.settimeout(None)
+        message.connection = connection
+
+    def finish(self, message: Message) -> HttpAnswer:
+        """Send what is left of a message, and read the whole response; raises as `__call__` does."""
+        answer = None
+        if connection := message.connection or self._idle_connection():
+            answer = self._exchange(connection, message.content[message.written :], message.method)
+        # 408 was sent for the idle time, before this request arrived: it may be sent again (RFC 9110, 15.5.9).
+        if answer is None or answer.status == HTTPStatus.REQUEST_TIMEOUT:
+            answer = self._exchange(None, message.content, message.method)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._proving.refused()
         return answer
-
-    def _send(self, message: bytes, method: str) -> HttpAnswer:
-        if idle := self._idle_connection():
-            answer = self._exchange(idle, message, method)
-            # 408 was sent for the idle time, before this request arrived: it may be sent again (RFC 9110, 15.5.9).
-            if answer.status != HTTPStatus.REQUEST_TIMEOUT:
-                return answer
-        return self._exchange(None, message, method)
 
     def _exchange(self, connection: "socket.socket | None", message: bytes, method: str) -> HttpAnswer:
         try:

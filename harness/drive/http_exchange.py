@@ -10,7 +10,7 @@ from geventhttpclient.response import HTTPParseError, HTTPSocketResponse
 from harness.model.http import HttpAnswer
 
 _CHUNK = 16 * 1024  # bytes read at once: listings and results with data are long
-_PIECE = 64 * 1024  # bytes sent before looking for an early answer
+PIECE = 64 * 1024  # bytes sent before looking for an early answer
 _MOST_BYTES = 2**28  # of a decompressed body
 _FIRST_FINAL_STATUS = 200  # those below announce another response
 # gevent's poll yields to other greenlets; this one doesn't wait, so it needn't.
@@ -86,10 +86,10 @@ class _Response(HTTPSocketResponse):  # type: ignore[misc]  # untyped
 def _send(connection: socket.socket, message: bytes) -> bool:
     """Send it; False if the server answers or hangs up before it has read all of it, as with 413."""
     try:
-        for start in range(0, len(message), _PIECE):
+        for start in range(0, len(message), PIECE):
             if start and _arrived(connection):
                 return False
-            connection.sendall(message[start : start + _PIECE])
+            connection.sendall(message[start : start + PIECE])
     except (BrokenPipeError, ConnectionResetError):
         return False
     return True

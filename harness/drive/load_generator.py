@@ -78,9 +78,10 @@ class Worker:
         self._dues: gevent.queue.Queue[Due | None] = gevent.queue.Queue()
         self._client = client_of(plan, credentials)
         target = find(plan.target).from_plan(plan)
+        self._clock = Clock(assignment.ahead_ns)
         self._dispatcher = Dispatcher(
             target, self._client, self._book, worker=assignment.index,
-            max_in_flight=descriptors.open_requests(plan.limits), clock=Clock(assignment.ahead_ns), source=plan.target,
+            max_in_flight=descriptors.open_requests(plan.limits), clock=self._clock, source=plan.target,
         )  # fmt: skip
 
     def run(self) -> None:
@@ -93,10 +94,14 @@ class Worker:
         gc.collect()
         gc.freeze()
         try:
-            self._dispatcher.run(self._closed_arrivals() if self._assignment.closed else self._assignment.arrivals())
+            if self._assignment.closed:
+                self._dispatcher.run(self._closed_arrivals())
+            else:
+                self._dispatcher.run(self._assignment.arrivals(), in_advance=True)
         finally:
             gc.unfreeze()
             cpu_watch.kill()
+            self._clock.close()
             self._client.close()
 
     def send(self, dues: Sequence[Due], *, last: bool) -> None:

@@ -186,6 +186,20 @@ class Target(Protocol):
 
 
 @runtime_checkable
+class SubmitsAhead(Protocol):
+    """`submit` makes one request of the scenario alone, so that it may be made before the run is due.
+
+    Of an open schedule, `submit` is called up to a second early, and its request waits for the due time: then nothing
+    is left to do but to send it. A target whose `submit` takes time itself, or measures it, does not have this.
+
+    Attributes:
+        submits_ahead: to have it is enough.
+    """
+
+    submits_ahead: bool
+
+
+@runtime_checkable
 class ListsRuns(Protocol):
     """Runs continue after the submission is answered, and the platform lists them."""
 

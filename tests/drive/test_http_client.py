@@ -4,13 +4,10 @@ import gzip
 import os
 import re
 import resource
-import subprocess
-from contextlib import ExitStack
 
 import gevent
 import pytest
 from gevent import ssl
-from gevent.server import StreamServer
 
 from harness.drive import http_client
 from harness.drive.http_client import HttpClient
@@ -20,69 +17,13 @@ from harness.model.http import HttpRequest
 from harness.model.plan import Limits
 from harness.targets import credentials
 from harness.targets.credentials import Credentials
+from tests.support.certificates import certified
+from tests.support.scripted_server import OK, TIMED_OUT, serve
+
+__all__ = ["serve"]
 
 LIMITS = Limits(connect_timeout_s=20.0, answer_timeout_s=20.0)
-OK = b"HTTP/1.1 200 OK\r\nX-Node: n1\r\nContent-Length: 2\r\n\r\n{}"
 POST = HttpRequest("POST", "/runs", b'{"a":1}', {"content-type": "application/json"})
-
-
-class Server:
-    """Answers each request with the next of `answers`, the last one forever; `None` closes without a response."""
-
-    def __init__(self, *answers, **tls):
-        self.answers = list(answers) or [OK]
-        self.connections, self.requests = [], []
-        self._server = StreamServer(("127.0.0.1", 0), self.serve, **tls)
-        self._server.start()
-        scheme = "https" if tls else "http"
-        self.url = f"{scheme}://localhost:{self._server.server_port}"
-
-    def serve(self, connection, _):
-        self.connections.append(connection)
-        while request := self.read(connection):
-            self.requests.append(request)
-            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            if answer is None:
-                break
-            connection.sendall(answer)
-            if b"close" in answer:
-                break
-        connection.close()
-
-    @staticmethod
-    def read(connection):
-        data = b""
-        while b"\r\n\r\n" not in data:
-            try:
-                more = connection.recv(65536)
-            except OSError:  # a test closes connections meanwhile
-                more = b""
-            if not more:
-                return b""
-            data += more
-        head, _, body = data.partition(b"\r\n\r\n")
-        lengths = [line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
-        length = int(lengths[0].split(b":")[1]) if lengths else 0
-        while len(body) < length:
-            body += connection.recv(65536)
-        return head + b"\r\n\r\n" + body
-
-    def stop(self):
-        self._server.stop(timeout=0)
-        for connection in self.connections:
-            connection.close()
-
-
-@pytest.fixture
-def serve():
-    with ExitStack() as stack:
-
-        def start(*answers, **tls):
-            server = Server(*answers, **tls)
-            stack.callback(server.stop)
-            return server
-
-        yield start
 
 
 def test_a_request_carries_host_token_prefix_and_length(serve):
@@ -196,9 +137,6 @@ def test_a_request_without_a_response_is_not_sent_again(serve, answer, message):
     assert len(server.requests) == 2
     server.answers = [OK]
     assert client(POST).status == 200, "the next request gets a new connection"
-
-
-TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n"
 
 
 @pytest.mark.parametrize("surplus", [b"}", OK, TIMED_OUT, b"HTTP/1.1 500 Oops\r\nContent-Length: 3\r\n\r\nbad"])
@@ -361,19 +299,14 @@ def test_connections_are_reused_beyond_a_thousand_open_files(serve):
 
 def test_over_tls_the_certificate_is_checked_and_warm_connections_are_used(serve, tmp_path, monkeypatch):
     """A TLS 1.3 server sends session tickets after the handshake: the idle connection is readable, and usable."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    certificate, key = certified(tmp_path, "localhost")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server = serve(ssl_context=context)
     with pytest.raises(TargetUnreachableError, match=r"(?s)certificate.*SSL_CERT_FILE.*--insecure"):
         HttpClient(server.url, Credentials(), LIMITS)(POST)
     assert HttpClient(server.url, Credentials(), LIMITS, verify_tls=False)(POST).status == 200
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("SSL_CERT_FILE", certificate)
     client = HttpClient(server.url, Credentials(), LIMITS)
     client.warm(2)
     gevent.sleep(0.05)

@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-import subprocess
 import threading
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpRequest
 from harness.model.plan import Limits
 from harness.targets.credentials import Credentials
+from tests.support.certificates import certified
 from tests.support.http_proxy import http_proxy
 from tests.support.servers import Served, until
 
@@ -26,20 +26,10 @@ def served():
         yield server
 
 
-def authority(folder):
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=kfp.example", "-addext", "subjectAltName=DNS:kfp.example", "-keyout", key, "-out", certificate],
-        check=True, capture_output=True,
-    )  # fmt: skip
+def test_tls_goes_through_a_tunnel_whose_connections_are_kept(tmp_path, monkeypatch):
+    certificate, key = certified(tmp_path, "kfp.example")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    return context, str(certificate)
-
-
-def test_tls_goes_through_a_tunnel_whose_connections_are_kept(tmp_path, monkeypatch):
-    context, certificate = authority(tmp_path)
     served = Served(lambda path, _: (200, path))
     served.secure(context)
     with served, http_proxy(urlsplit(served.url).port, "me:secret") as proxy:

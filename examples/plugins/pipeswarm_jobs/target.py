@@ -49,6 +49,8 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "Jobs":
 class Jobs:
     """One queue of a job service; `since` (UTC ns) is the start of the test."""
 
+    submits_ahead = True  # the capability SubmitsAhead: requests are made before they are due
+
     def __init__(self, queue: str, since: int = 0) -> None:
         self._queue = queue
         self._since = since

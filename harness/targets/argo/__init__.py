@@ -110,6 +110,8 @@ class ArgoTarget:
     different tests are told apart. `platform` are the namespaces where Argo's controller may run.
     """
 
+    submits_ahead = True
+
     def __init__(self, options: Mapping[str, str], test: str = "", platform: tuple[str, ...] = ()) -> None:
         self._options = options
         self._test = test

@@ -129,6 +129,8 @@ class HetidaTarget:
     `set_up` also empty_s, the seconds of an exchange that does no work.
     """
 
+    submits_ahead = True
+
     def __init__(self, options: Mapping[str, str], host: str, package: bytes | None = None) -> None:
         self._options = options
         self._package = package

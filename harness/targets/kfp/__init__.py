@@ -111,6 +111,8 @@ class KfpTarget:
     places. Runs created before `since` (UTC ns) belong to other tests in the same experiment and are not listed.
     """
 
+    submits_ahead = True
+
     def __init__(self, options: Mapping[str, str], since: int = 0, package: bytes | None = None) -> None:
         self._options = options
         self._package = package
