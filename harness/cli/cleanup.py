@@ -21,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="", help="kind of platform, if it is a module of your own")
     parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): unfinished runs only")
     parser.add_argument("--rate", type=rate_above_0, default="20/s", help="limit on requests (default: 20/s)")
+    parser.add_argument("--kube-context", default="", help="kubeconfig context (default: that of the test)")
     for option in CREDENTIALS:
         option.add_to(parser)
     INSECURE.add_to(parser)
@@ -51,8 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
     given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
     given = for_folder(plan.host, given_for, credentials(arguments, platform))
+    context = arguments.kube_context or plan.observer.kube_context
     # The folder may come from anybody: it does not say whether certificates are checked.
-    client = client_of(replace(plan, verify_tls=verifies_tls(arguments, platform, plan.host)), given)
+    checked = verifies_tls(arguments, platform, plan.host)
+    plan = replace(plan, verify_tls=checked, observer=replace(plan.observer, kube_context=context))
+    client = client_of(plan, given)
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), client, rate=arguments.rate)
     finally:

@@ -165,6 +165,8 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
     host = host.rstrip("/")
     try:
         options = {"namespace": arguments.namespace, **dict(map(parse_pair, arguments.option))}
+        for option in platform.OPTIONS:
+            option.read(options.get(option.name), option.name)
     except ConfigError as error:
         raise ConfigError(f"--option: {error.message}", error.hint) from error
     if host:  # a dump has namespaces of its own

@@ -51,3 +51,8 @@ def test_an_address_that_is_none_ends_with_5_and_an_example(capsys):
     shown = capsys.readouterr().out
     assert "broken  platform: 'ftp://kfp.example' is not an http(s) address" in shown
     assert "→ write it as https://kfp.example/pipeline" in shown
+
+
+def test_an_option_that_the_platform_refuses_is_refused(capsys):
+    assert main(["doctor", "--target", "dask_tenants", "--option", "cluster=nonsense"]) == 2
+    assert "--option: cluster: 'nonsense' is not a choice" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from harness.model import Outcome, Plan, Submission
 from harness.model.plan import ObserverPlan
 from harness.plan.reach import arguments_for, confirm
 from harness.store import RunFolder
-from tests.support.servers import Served
+from tests.support.servers import Served, kubeconfig
 
 OPTIONS = {"experiment": "", "experiment_id": "", "namespace": ""}
 SENT = Submission(0, "s", "r", 1, 1, 2, Outcome.ACCEPTED, "run-0", 0, 200, None)
@@ -156,3 +156,10 @@ def test_a_module_that_the_user_names_too_is_imported(tmp_path, capsys, monkeypa
 def test_a_target_that_is_no_name_is_unknown(target, tmp_path, capsys):
     assert main(["observe", "--for", "1s", "--host", "http://127.0.0.1:1", "--target", target]) == 2
     assert f"unknown target '{target}'" in capsys.readouterr().err
+
+
+def test_a_context_of_the_command_line_leads_the_clean_up(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path / "config", "http://127.0.0.1:9"))
+    folder = folder_of(tmp_path, "kube://kubeflow/ml-pipeline")
+    assert main(["cleanup", folder, "--host", "kube://kubeflow/ml-pipeline", "--kube-context", "nowhere"]) == 2
+    assert "no context 'nowhere'" in capsys.readouterr().err
