@@ -92,6 +92,18 @@ class Served:
         self._server.server_close()
 
 
+def unsigned(folder: Path) -> ssl.SSLContext:
+    """What a server speaks TLS with whose certificate nobody has signed; its files are written to `folder`."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-subj", "/CN=localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
 def kubeconfig(
     path: Path, url: str, *, token: str = "t0ken-of-the-test", ca: str | None = None, namespace: str = ""
 ) -> str:
