@@ -119,7 +119,9 @@ def test_a_folder_does_not_say_whether_certificates_are_checked(secured, server,
     assert len(server.tokens) > asked > 0
 
 
-def test_a_folder_does_not_say_whether_the_certificates_of_other_sources_are_checked(secured, server, tmp_path, monkeypatch):
+def test_a_folder_does_not_say_whether_the_certificates_of_other_sources_are_checked(
+    secured, server, tmp_path, monkeypatch
+):
     monkeypatch.setenv("KUBECONFIG", "/dev/null")
     folder = folder_of(tmp_path, "http://127.0.0.1:1", observer=ObserverPlan(prometheus=secured, verify_tls=False))
     given = ("--host", "http://127.0.0.1:1", "--prometheus", secured)

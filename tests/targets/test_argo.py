@@ -161,6 +161,15 @@ def test_without_the_right_to_create_nothing_is_sent_and_verb_and_resource_are_n
     assert "verb create on the resource workflows (apiGroup argoproj.io)" in raised.value.hint
 
 
+@pytest.mark.parametrize("server", [False, True])
+def test_without_the_right_to_see_the_ends_of_runs_nothing_is_sent(tmp_path, server):
+    cluster = Argo(server=server, unlisted=(403, 'User "u" cannot list resource "workflows"'))
+    with pytest.raises(ConfigError, match=r"ends of workflows .* can't be observed: User") as raised:
+        ready(cluster, prepared(tmp_path))
+    assert "the verbs list and watch on the resource workflows" in raised.value.hint
+    assert not cluster.workflows
+
+
 def test_what_argo_refuses_is_refused_before_the_first_arrival(tmp_path):
     with pytest.raises(ConfigError, match="Argo refuses the workflow: its main is invalid"):
         ready(Argo(server=True, refusal=(400, "its main is invalid")), prepared(tmp_path))
