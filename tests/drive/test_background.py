@@ -14,7 +14,9 @@ def test_the_observer_is_told_whether_the_certificates_of_its_sources_are_checke
     monkeypatch.setattr(background.processes, "start_beside", lambda command, *_: commands.append(command))
     folder = RunFolder.create(tmp_path, "a")
     observer = ObserverPlan(verify_tls=verify)
-    plan = Plan("kfp", "https://platform", {"name": "burst"}, 1, 7, simulated=False, verify_tls=False, observer=observer)
+    plan = Plan(
+        "kfp", "https://platform", {"name": "burst"}, 1, 7, simulated=False, verify_tls=False, observer=observer
+    )
     background.Observer(folder, plan, None, {})
     assert ("--insecure" in commands[0]) is not verify
     assert commands[0][commands[0].index("--host") + 1] == "https://platform"

@@ -101,6 +101,7 @@ def tests(tmp_path, monkeypatch):
 
     def start(answers=both_end, prepare=lambda: None, target=None, cleanup=Cleanup.NONE):
         targets.append(target)
+
         def get_ready():
             prepare()
             settings = SimpleNamespace(**{**vars(SETTINGS), "cleanup": cleanup, "cleanup_rate": 1000.0})

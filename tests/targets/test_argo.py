@@ -11,6 +11,7 @@ from harness.model.http import HttpAnswer
 from harness.model.plan import ObserverPlan, Plan
 from harness.model.redaction import HIDDEN, Redaction
 from harness.model.scenario import Scenario
+from harness.simulator.kube_api import resources
 from harness.targets import argo
 from harness.targets.argo.manifest import TEST_LABEL, inputs_of
 from harness.targets.scenarios import ParamMode, read_scenarios
@@ -152,6 +153,21 @@ def test_a_missing_template_is_told_with_those_that_exist():
 def test_what_from_can_name_is_told(reference):
     with pytest.raises(ConfigError, match="--from"):
         argo.prepare({**DEFAULTS, "from": reference}, simulated=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (resources.workflow_templates, ["wftmpl"]),
+        (resources.cluster_workflow_templates, ["clusterwftmpl", "cwft"]),
+        (resources.cron_workflows, ["cwf", "cronwf"]),
+    ],
+)
+def test_from_takes_the_names_that_kubectl_takes(kind, names):
+    known = kind(**resources.shown(dict))
+    assert [*known.short_names] == names
+    for name in (known.kind.lower(), *names):
+        assert argo.prepare({**DEFAULTS, "from": f"{name}/a"}, simulated=False).options["from"] == f"{known.kind}/a"
 
 
 def test_without_the_right_to_create_nothing_is_sent_and_verb_and_resource_are_named(tmp_path):
