@@ -319,6 +319,17 @@ def test_the_tasks_of_a_recorded_workflow_are_its_pods(name, tasks):
     assert all(each.started_at and each.ended_at for each in found)
 
 
+@pytest.mark.parametrize("kind", ["Pod", "Retry", "DAG"])
+def test_a_group_from_the_cache_is_a_task_and_one_that_was_executed_is_not(kind):
+    def node(name, kind, *, hit):
+        return {"id": name, "name": name, "type": kind, "phase": "Succeeded", "memoizationStatus": {"hit": hit}}
+
+    nodes = [node("wf.a", kind, hit=True), node("wf.b", "Retry", hit=False), node("wf.b(0)", "Pod", hit=False)]
+    workflow = {"metadata": {"name": "wf"}, "status": {"nodes": {each["id"]: each for each in nodes}}}
+    found = argo.from_plan(Plan("argo", "", {}, 1, 0, False)).tasks_in(workflow)
+    assert [(each.name, each.cached) for each in found] == [("a", True), ("b", False)]
+
+
 def test_unreadable_nodes_are_an_error():
     with pytest.raises(ValueError, match="compressed nodes can't be read"):
         nodes_of_status({"compressedNodes": "%"})
