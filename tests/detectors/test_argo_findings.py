@@ -3,7 +3,6 @@
 import pytest
 
 from harness.detectors import (
-    caching,
     diagnose,
     etcd_full,
     finished_workflows,
