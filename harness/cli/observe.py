@@ -86,12 +86,17 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_own_options(arguments)
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()
-    confirm(plan.observer, observer_plan(_values(arguments, OBSERVER)))
+    told = observer_plan(_values(arguments, OBSERVER))
+    confirm(plan.observer, told)
     platform = find_recorded(plan.target, arguments.target)
     given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
     given = for_folder(plan.host, given_for, credentials(arguments, platform))
     # The folder may come from anybody: it does not say whether certificates are checked.
-    checked = replace(plan, verify_tls=verifies_tls(arguments, platform, plan.host))
+    checked = replace(
+        plan,
+        verify_tls=verifies_tls(arguments, platform, plan.host),
+        observer=replace(plan.observer, verify_tls=told.verify_tls),
+    )
     settings = ObserverSettings.of(checked, given, variables(), arguments.redact_from)
     observe(folder, platform.from_plan(plan), settings, stop)
     return ExitCode.OK

@@ -14,6 +14,7 @@ from harness.model.arguments import count_or_0
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
 
 if TYPE_CHECKING:
+    from harness.in_cluster.account import Rule
     from harness.in_cluster.inputs import Inputs
     from harness.in_cluster.job import ClusterTest
     from harness.in_cluster.manifests import Manifest
@@ -80,9 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         ConfigError: an option or a file is wrong, or the cluster refuses an object.
         TargetUnreachableError: the cluster does not answer.
     """
-    inputs, run_name = _checked(arguments)
+    inputs, run_name, options = _checked(arguments)
     if arguments.dry_run:
-        sys.stdout.write(_printed(_test(arguments, inputs, run_name, arguments.namespace or "default")))
+        sys.stdout.write(_printed(_test(arguments, inputs, run_name, options, arguments.namespace or "default")))
         return ExitCode.OK
     from harness.collectors.collector import ObserverSettings
     from harness.collectors.kubernetes.kube_api import connect
@@ -95,14 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
         api, of_context = connect(ObserverSettings("", kube_context=arguments.kube_context or None))
     except UnreachableError as error:
         raise TargetUnreachableError(str(error), "check KUBECONFIG; --dry-run needs no cluster") from error
-    test = _test(arguments, inputs, run_name, arguments.namespace or of_context or "default")
+    test = _test(arguments, inputs, run_name, options, arguments.namespace or of_context or "default")
     running = start(api, test, _account(test))
     _say(f"Job {test.name} in namespace {test.namespace} runs {test.run}")
     return _attend(running, test, arguments.runs_dir)
 
 
-def _checked(arguments: argparse.Namespace) -> "tuple[Inputs, str]":
-    """The inputs, and the name of the run; as much is checked as this machine can."""
+def _checked(arguments: argparse.Namespace) -> "tuple[Inputs, str, argparse.Namespace]":
+    """The inputs, the name of the run, and the test's options; as much is checked as this machine can."""
     from harness.in_cluster import inputs
     from harness.in_cluster.job import FETCHED, SENT
     from harness.in_cluster.objects import check_address
@@ -120,19 +121,15 @@ def _checked(arguments: argparse.Namespace) -> "tuple[Inputs, str]":
     found = inputs.collect(given, config, find(arguments.target), SENT, FETCHED)
     named = [text for name, text in inputs.pairs(given) if name == "--run-name" and text]
     run_name = safe_name(named[-1]) if named else f"{time.strftime('%Y%m%dt%H%M%Sz', time.gmtime())}-{arguments.target}"
+    options = _parsed(arguments.target, given, configured)
     if not found.objects:
-        _check_test(arguments.target, given, configured)
-    return found, run_name
+        _check_test(arguments.target, options)
+    return found, run_name, options
 
 
-def _check_test(target: str, given: Sequence[str], configured: Mapping[str, object]) -> None:
-    """Read everything as the test will: what can't work is told before anything is created.
-
-    Raises:
-        ConfigError: it can't work.
-    """
-    from harness.plan.options import declared, settings
-    from harness.plan.validate import check
+def _parsed(target: str, given: Sequence[str], configured: Mapping[str, object]) -> argparse.Namespace:
+    """The options of the test, as texts."""
+    from harness.plan.options import declared
     from harness.targets.target import find
 
     platform = find(target)
@@ -150,23 +147,53 @@ def _check_test(target: str, given: Sequence[str], configured: Mapping[str, obje
     })  # fmt: skip
     options, _ = parser.parse_known_args(given)
     options.run_name = ""  # no folder of this machine
+    return options
+
+
+def _check_test(target: str, options: argparse.Namespace) -> None:
+    """Read everything as the test will: what can't work is told before anything is created.
+
+    Raises:
+        ConfigError: it can't work.
+    """
+    from harness.plan.options import settings
+    from harness.plan.validate import check
+    from harness.targets.target import find
+
+    platform = find(target)
     check(settings(options, str(options.host), platform), target, platform)
     if not options.host:
         _say("without --host the pod loads the built-in simulated platform")
 
 
-def _test(arguments: argparse.Namespace, inputs: "Inputs", run_name: str, namespace: str) -> "ClusterTest":
+def _test(
+    arguments: argparse.Namespace, inputs: "Inputs", run_name: str, options: argparse.Namespace, namespace: str
+) -> "ClusterTest":
     from harness.in_cluster.job import ClusterTest
 
     plain = re.sub(r"[^a-z0-9]+", "-", run_name.lower()).strip("-")
     return ClusterTest(
         name=f"pipeswarm-{plain}"[:_LONGEST_NAME].rstrip("-"), run=run_name, namespace=namespace,
         image=arguments.image, target=arguments.target, inputs=inputs, account=arguments.service_account,
+        rules=_rules(arguments, options, namespace),
         workers=arguments.workers, secret=secrets.token_hex(16) if arguments.workers else "",
         secrets=tuple(arguments.env_from), kubeflow_token=arguments.kubeflow_token,
         volume=arguments.runs_volume, upload_to=arguments.upload.rstrip("/"),
         cpu=arguments.cpu, memory=arguments.memory,
     )  # fmt: skip
+
+
+def _rules(arguments: argparse.Namespace, options: argparse.Namespace, namespace: str) -> "tuple[Rule, ...]":
+    """What our account needs beside looking; one that the user names is the user's business."""
+    from harness.in_cluster.account import ACCOUNT, argo_rules
+    from harness.plan.kubeconfig import HOST
+
+    if arguments.target != "argo" or options.host != HOST or arguments.service_account != ACCOUNT:
+        return ()
+    if options.namespace not in {"", namespace}:
+        _say(f"{ACCOUNT} may not create workflows in the namespace {options.namespace}: grant it the verb create there")
+        return ()
+    return argo_rules(getattr(options, "from"), options.cleanup)
 
 
 def _account(test: "ClusterTest") -> "list[Manifest]":

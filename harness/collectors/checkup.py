@@ -246,7 +246,7 @@ def prometheus(settings: ObserverSettings) -> Check:
             settings.prometheus,
             Credentials(token=settings.prometheus_token),
             _timeouts(settings),
-            verify_tls=settings.verify_tls,
+            verify_tls=settings.verify_sources,
         )
         existing = PrometheusApi(http).existing(sorted(set().union(*names.values())))
     except (UnreachableError, PipeswarmError) as error:

@@ -43,7 +43,8 @@ class ObserverSettings:
         prometheus_token: bearer token for it; never recorded.
         metrics: (profile, address) of ``/metrics`` pages to scrape where no Prometheus does.
         profiles: metric profiles to query Prometheus for; none is all.
-        verify_tls: check certificates of the platform's API and of Prometheus.
+        verify_tls: check the certificate of the platform's API.
+        verify_sources: check those of all other sources: Prometheus, pages of metrics, object stores.
         connect_timeout_s: for a connection.
         answer_timeout_s: for a response.
         least_poll_s: shortest interval between listings of the runs …
@@ -71,6 +72,7 @@ class ObserverSettings:
     metrics: tuple[tuple[str, str], ...] = ()
     profiles: tuple[str, ...] | None = None
     verify_tls: bool = True
+    verify_sources: bool = True
     connect_timeout_s: float = 5.0
     answer_timeout_s: float = 30.0
     least_poll_s: float = 1.0
@@ -109,6 +111,7 @@ class ObserverSettings:
             metrics=observer.metrics,
             profiles=observer.metric_profiles or None,
             verify_tls=plan.verify_tls,
+            verify_sources=observer.verify_tls,
             requests_per_s=observer.kube_requests_per_s,
             store_probe=Bucket.parse(observer.store_probe, environment) if observer.store_probe else None,
             redact=plan.redact,
@@ -156,14 +159,14 @@ class Observation:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def connect(self, source: str, host: str, credentials: Credentials = _NONE) -> Http:
-        """An exchange with `host` as the settings ask for, whose requests are counted under `source`.
+        """An exchange with a source at `host` as the settings ask for, whose requests are counted under `source`.
 
         Raises:
             ConfigError: `host` is not an http(s) address.
         """
         settings = self.settings
         timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
-        return Http(source, host, credentials, timeouts, count=self.journal.count, verify_tls=settings.verify_tls)
+        return Http(source, host, credentials, timeouts, count=self.journal.count, verify_tls=settings.verify_sources)
 
     def platform(self, source: str) -> Http:
         """An exchange with the platform, on the way that its plan names.

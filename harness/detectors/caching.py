@@ -11,8 +11,13 @@ from harness.model.units import counted
 NAME = "caching"
 NEEDS = (Capability.RUNS,)
 USES = {Capability.PODS: "the runs whose task details were not read"}
-TARGETS = ("kfp",)
+TARGETS = ("kfp", "argo")
 NOT_INJECTED = "it is a property of the pipeline and the scenarios"
+
+_OFF = {
+    "kfp": "Turn caching off for the test (--caching off)",
+    "argo": "Leave memoize out of the templates for the test",
+}
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -44,7 +49,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "the platform did less work than the test asked for",
             0.95,
             tuple(fact for fact in facts if fact.value),
-            "Turn caching off for the test (--caching off), or give each run its own parameters.",
+            f"{_OFF[timeline.plan.target]}, or give each run its own parameters.",
             (),
             broke(share),
         )

@@ -74,7 +74,7 @@ class Observer:
         # Not told by the folder, which may be foreign: where requests and tokens go, what is imported, what is checked.
         command = ["observe", "--run", str(self._folder.path), "--host", self._plan.host, "--target", self._plan.target]
         command += arguments_for(self._plan.observer)
-        if not self._plan.verify_tls:
+        if not self._plan.observer.verify_tls:  # of the platform's own, the environment may say so
             command += ["--insecure"]
         if self._hidden:
             command += ["--redact-from", "/dev/stdin"]

@@ -62,7 +62,7 @@ class SessionRunner:
         self.test: LoadTest | None = None
         self.exit_code = ExitCode.BUG
         self.verdict = ""
-        self._kept = ""
+        self._left = ""
 
     @property
     def stage(self) -> Stage:
@@ -222,7 +222,7 @@ class SessionRunner:
                 self._close(command.clean_up)
             case messages.Finish():
                 self._preparation.kill()
-                self.exit_code, self.verdict = command.exit_code, f"{command.verdict}{self._kept}"
+                self.exit_code, self.verdict = command.exit_code, f"{command.verdict}{self._left}"
             case _:
                 assert self.test is not None
                 assert self._generator is not None
@@ -269,8 +269,8 @@ class SessionRunner:
             self.test.observer.end()
             self._book_ends(self.test)
             if wanted and isinstance(self.test.target, CleansUp):
-                self._clean_up(self.test, self.test.target)
-            self._kept = self._keep_rows(self.test)
+                self._left = self._clean_up(self.test, self.test.target)
+            self._left += self._keep_rows(self.test)
             self.test.recorder.close()
         self.tell(messages.Closed())
 
@@ -290,7 +290,8 @@ class SessionRunner:
             spool.close()
         return f"\n{len(rest):,} records are in {path}\n  → to add them: pipeswarm recover {test.folder.path}"
 
-    def _clean_up(self, test: LoadTest, target: CleansUp) -> None:
+    def _clean_up(self, test: LoadTest, target: CleansUp) -> str:
+        """Clean up the test's runs; returns the last words on those that could not be."""
         assert self._ready is not None
         settings = self._ready.checked.settings
         rows = test.folder.records(Submission)
@@ -302,3 +303,7 @@ class SessionRunner:
             client.close()
         with suppress(OSError):  # a full disk was reported already
             test.note("CleanedUp", f"--cleanup {settings.cleanup}: {cleaned}")
+        if not cleaned.failed:
+            return ""
+        again = f"pipeswarm cleanup {test.folder.path} --how {settings.cleanup}"
+        return f"\nwarning: --cleanup {settings.cleanup}: {cleaned}\n  → when that is solved: {again}"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from harness.in_cluster.account import Rule
 from harness.in_cluster.inputs import Inputs
 
 # Where the pod's containers find what they share.
@@ -23,6 +24,7 @@ class ClusterTest:
         workers: load generators beside the master; 0 is a single process.
         secret: that master and workers share; "" without workers.
         account: service account of the pods.
+        rules: what it may do in the Job's namespace beside looking, for as long as the Job exists.
         secrets: names of Secrets whose keys become environment variables.
         kubeflow_token: give the pods their account's token for Kubeflow Pipelines.
         volume: PersistentVolumeClaim for the run folder; "" keeps it in the pod.
@@ -38,6 +40,7 @@ class ClusterTest:
     target: str
     inputs: Inputs
     account: str
+    rules: tuple[Rule, ...] = ()
     workers: int = 0
     secret: str = ""
     secrets: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.in_cluster.account import permission
 from harness.in_cluster.job import FETCHED, KEEPER, LOAD, RUNS, SENT, STATE, ClusterTest
 
 Manifest = dict[str, Any]
@@ -43,7 +44,8 @@ def job(test: ClusterTest) -> Manifest:
 
 def belongings(test: ClusterTest) -> list[Manifest]:
     """What the Job needs beside itself; they are removed with it."""
-    made = [_files(test)] if test.inputs.files else []
+    made = permission(test.name, test.namespace, test.account, test.rules) if test.rules else []
+    made += [_files(test)] if test.inputs.files else []
     return [*made, _secret(test), _service(test), _workers(test)] if test.workers else made
 
 

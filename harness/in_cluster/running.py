@@ -19,6 +19,7 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 _TIMEOUT_S = 30.0
 _PAUSE_S = 1.0
 _STDOUT = 1  # channel of a command's output
+_OF_ACCOUNT = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
 _EXISTS, _NOT_FOUND, _FORBIDDEN = 409, 404, 403
 
 
@@ -254,7 +255,7 @@ def _create(api: Any, manifest: Manifest, *, may_exist: bool = False) -> Any:
 def _hint(status: int, manifest: Mapping[str, Any]) -> str:
     if status == _EXISTS:
         return "give another --run-name, or delete it"
-    if status == _FORBIDDEN and manifest["kind"] in {"ServiceAccount", "ClusterRole", "ClusterRoleBinding"}:
+    if status == _FORBIDDEN and manifest["kind"] in _OF_ACCOUNT:
         return "have an administrator apply what --dry-run prints, or name an account with --service-account"
     return "ask for this right, or give another --namespace" if status == _FORBIDDEN else "see the message"
 

@@ -32,6 +32,7 @@ class ObserverPlan:
         metrics: (profile, address) of ``/metrics`` pages to scrape.
         store_probe: bucket that probe objects are written to, as ``s3://NAME``; "" is none.
         collector_options: (name, text) of options that collectors declare themselves.
+        verify_tls: whether the certificates of all this are checked; the platform's own are the plan's matter.
     """
 
     platform_namespaces: tuple[str, ...] = ("kubeflow",)
@@ -42,6 +43,7 @@ class ObserverPlan:
     metrics: tuple[tuple[str, str], ...] = ()
     store_probe: str = ""
     collector_options: tuple[tuple[str, str], ...] = ()
+    verify_tls: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def default_namespace(platform: Any) -> str:
 
 
 def verifies_tls(given: argparse.Namespace, platform: Any, host: str) -> bool:
-    """Whether certificates are checked: not with ``--insecure``, nor at the platform's own address if its tools don't.
+    """Whether the platform's certificate is checked: not with ``--insecure``, nor where its own tools don't check it.
 
     The variable counts only for the `host` that the environment names, and only as ``true``, as for Argo's CLI.
     """

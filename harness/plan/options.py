@@ -352,6 +352,7 @@ def observer_plan(given: Mapping[str, Any]) -> ObserverPlan:
         metrics=given["metrics"],
         store_probe=given["store-probe"],
         collector_options=given["collector-option"],
+        verify_tls=not given["insecure"],
     )
 
 

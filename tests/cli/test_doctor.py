@@ -3,6 +3,7 @@ import json
 import pytest
 
 from harness.cli import main
+from tests.support.servers import Served, unsigned
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +57,18 @@ def test_an_address_that_is_none_ends_with_5_and_an_example(capsys):
 def test_an_option_that_the_platform_refuses_is_refused(capsys):
     assert main(["doctor", "--target", "dask_tenants", "--option", "cluster=nonsense"]) == 2
     assert "--option: cluster: 'nonsense' is not a choice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "asked"), [((), {"argo"}), (("--insecure",), {"argo", "prometheus"})])
+def test_the_variable_of_argos_command_leaves_argos_certificate_unchecked_and_no_other(
+    given, asked, tmp_path, monkeypatch, capsys
+):
+    with Served(lambda *_: (200, {})) as argo, Served(lambda *_: (200, {})) as prometheus:
+        servers = {"argo": argo, "prometheus": prometheus}
+        for server in servers.values():
+            server.secure(unsigned(tmp_path))
+        monkeypatch.setenv("ARGO_SERVER", argo.url.removeprefix("http://"))
+        monkeypatch.setenv("ARGO_INSECURE_SKIP_VERIFY", "true")
+        main(["doctor", "--target", "argo", "--prometheus", prometheus.url.replace("http", "https"), "--json", *given])
+        assert {name for name, server in servers.items() if server.asked} == asked
+    assert ("certificate" in checks(capsys)["Prometheus"]["found"]) is ("prometheus" not in asked)

@@ -1,8 +1,6 @@
 """A run folder from somebody else decides neither where a token goes nor which code is imported."""
 
 import signal
-import ssl
-import subprocess
 import sys
 import threading
 
@@ -13,7 +11,7 @@ from harness.model import Outcome, Plan, Submission
 from harness.model.plan import ObserverPlan
 from harness.plan.reach import arguments_for, confirm
 from harness.store import RunFolder
-from tests.support.servers import Served, kubeconfig
+from tests.support.servers import Served, kubeconfig, unsigned
 
 OPTIONS = {"experiment": "", "experiment_id": "", "namespace": ""}
 SENT = Submission(0, "s", "r", 1, 1, 2, Outcome.ACCEPTED, "run-0", 0, 200, None)
@@ -104,14 +102,7 @@ def test_the_observer_of_a_test_is_told_the_host(server, tmp_path, monkeypatch):
 @pytest.fixture
 def secured(server, tmp_path):
     """A server whose certificate nobody has signed; returns its address."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-subj", "/CN=localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True,
-    )  # fmt: skip
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    server.secure(context)
+    server.secure(unsigned(tmp_path))
     return server.url.replace("http", "https")
 
 
@@ -126,6 +117,18 @@ def test_a_folder_does_not_say_whether_certificates_are_checked(secured, server,
     asked = len(server.tokens)
     assert observed(folder, "--host", secured, "--insecure") == 0
     assert len(server.tokens) > asked > 0
+
+
+def test_a_folder_does_not_say_whether_the_certificates_of_other_sources_are_checked(
+    secured, server, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("KUBECONFIG", "/dev/null")
+    folder = folder_of(tmp_path, "http://127.0.0.1:1", observer=ObserverPlan(prometheus=secured, verify_tls=False))
+    given = ("--host", "http://127.0.0.1:1", "--prometheus", secured)
+    observed(folder, *given)
+    assert server.asked == []
+    observed(folder, *given, "--insecure")
+    assert server.asked
 
 
 @pytest.mark.parametrize("verb", [("cleanup",), ("observe", "--run")])

@@ -82,6 +82,25 @@ def test_what_can_not_work_is_refused_before_anything_is_created(given, said, ca
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("options", "kinds", "said"),
+    [
+        (["--host", "kubeconfig"], ["Role", "RoleBinding"], ""),
+        (["--host", "kubeconfig", "--namespace", "default"], ["Role", "RoleBinding"], ""),
+        (["--host", "kubeconfig", "--namespace", "b"], [], "may not create workflows in the namespace b: grant it"),
+        (["--host", "https://argo.example"], [], ""),
+    ],
+)
+def test_the_account_may_create_workflows_where_the_test_does(options, kinds, said, capsys):
+    assert main([*CALL, "--dry-run", "argo", *options, "--from", "workflowtemplate/a"]) == 0
+    printed = capsys.readouterr()
+    made = [each["kind"] for each in yaml.safe_load_all(printed.out)]
+    assert made == ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", *kinds, "Job"]
+    assert said in printed.err
+    assert main([*CALL, "--service-account", "mine", "--dry-run", "argo", *options, "--from", "wftmpl/a"]) == 0
+    assert [each["kind"] for each in yaml.safe_load_all(capsys.readouterr().out)] == ["Job"]
+
+
 def test_a_configuration_of_the_working_directory_counts_as_in_a_local_test(capsys, tmp_path):
     (tmp_path / "pipeswarm.toml").write_text('[tool.locust]\nscenarios = "none.csv"\n')
     assert main([*CALL, "--dry-run", *LOAD]) == 2

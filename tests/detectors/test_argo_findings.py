@@ -12,7 +12,7 @@ from harness.detectors import (
     workflows_postponed,
 )
 from harness.detectors.detector import CannotJudgeError
-from tests.support.injected import capped, db, piling_up, steady, waiting
+from tests.support.injected import cached, capped, db, piling_up, steady, waiting
 
 MUTEX = "Waiting for team-a/Mutex/shared lock. Lock status: 0/1"
 SEMAPHORE = "Waiting for team-a/ConfigMap/limits/gpu lock. Lock status: 0/4"
@@ -119,6 +119,14 @@ def test_a_quota_is_not_taken_for_a_lock(tmp_path):
     names = {finding.name for finding in diagnose(waiting("argo", QUOTA).timeline(tmp_path)).findings}
     assert "quota" in names
     assert not names & {"lock-wait", "workflows-postponed"}
+
+
+@pytest.mark.parametrize(("target", "fix"), [("argo", "Leave memoize out"), ("kfp", "--caching off")])
+def test_what_keeps_tasks_from_the_cache_is_named_as_the_platform_calls_it(target, fix, tmp_path):
+    story = cached()
+    story.target = target
+    found = {finding.name: finding for finding in diagnose(story.timeline(tmp_path)).findings}
+    assert fix in found["caching"].fix
 
 
 def counted(*totals: int):

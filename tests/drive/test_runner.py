@@ -24,7 +24,8 @@ from harness.store.claims import Claim
 from harness.store.folder import encode
 from harness.store.recovery import merge_spool
 from harness.store.spools import leftovers
-from harness.targets.target import Cleanup
+from harness.targets.credentials import Credentials
+from harness.targets.target import Cleanup, RejectedError
 
 PLAN = Plan("kfp", "http://h", {"name": "burst"}, 2, 7, simulated=True, id="0a1b2c")
 SETTINGS = SimpleNamespace(
@@ -83,25 +84,30 @@ def tests(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "lead_s", lambda offsets: 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
+    targets = []
+
     def open_test(ready):
         folder = RunFolder.create(tmp_path, "r")
         folder.write_plan(PLAN)
         recorder, offsets = folder.recorder(), ready.test.offsets
         observer = SimpleNamespace(end=lambda: None, restart_if_dead=lambda: None)
         return LoadTest(
-            folder, PLAN, ready.test.schedule, offsets, ready.test.scenarios, hidden=(), with_credentials=False, target=None,
+            folder, PLAN, ready.test.schedule, offsets, ready.test.scenarios, hidden=(), with_credentials=False, target=targets[-1],
             recorder=recorder, ledger=Ledger(recorder, 2), ends=folder.tail(Event), observer=observer,
             claim=Claim(folder.path),
         )  # fmt: skip
 
     monkeypatch.setattr(module, "open_test", open_test)
 
-    def start(answers=both_end, prepare=lambda: None):
+    def start(answers=both_end, prepare=lambda: None, target=None, cleanup=Cleanup.NONE):
+        targets.append(target)
+
         def get_ready():
             prepare()
-            checked, scenarios = SimpleNamespace(settings=SETTINGS), [Scenario("s", "s", {}, {})]
+            settings = SimpleNamespace(**{**vars(SETTINGS), "cleanup": cleanup, "cleanup_rate": 1000.0})
+            checked, scenarios = SimpleNamespace(settings=settings), [Scenario("s", "s", {}, {})]
             planned = SimpleNamespace(plan=PLAN, schedule=Burst(2), offsets=array("d", [0.0, 0.0]), scenarios=scenarios)
-            return Ready(checked, None, planned)
+            return Ready(checked, SimpleNamespace(credentials=Credentials()), planned)
 
         def generator_for(test, runner):
             made.append(Generator(runner, answers))
@@ -126,6 +132,23 @@ def test_a_test_runs_from_its_preparation_to_its_report(tests):
     assert notes(runner) == ["Started", "DispatchEnded", "Drained"]
     assert (statistics.rows, statistics.ends) == ([0, 1], ["0-s", "1-s"])
     assert runner.live().counts.done == 2
+
+
+@pytest.mark.parametrize("error", ["", "may not be deleted"])
+def test_what_could_not_be_cleaned_up_follows_the_verdict(tests, error):
+    def clean(run, how, exchange):
+        if error and run == "r1":
+            raise RejectedError(403, error)
+
+    runner, _, _ = tests(target=SimpleNamespace(clean=clean), cleanup=Cleanup.DELETE)
+    runner.run()
+    first, *rest = runner.verdict.splitlines()
+    assert first == "VALID r"
+    assert rest == ([
+        "warning: --cleanup delete: 1 runs were cleaned up, 1 failed: r1: may not be deleted",
+        f"  → when that is solved: pipeswarm cleanup {runner.folder.path} --how delete",
+    ] if error else [])  # fmt: skip
+    assert notes(runner)[-1] == "CleanedUp"
 
 
 def test_a_step_of_the_clock_is_noted(tests, monkeypatch):

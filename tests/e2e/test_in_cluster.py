@@ -9,12 +9,14 @@ import subprocess
 import sys
 
 import pytest
-from kubernetes import client
+import yaml
+from kubernetes import client, utils
 
-from tests.support.e2e import FEW, PIPELINE, free_port
+from tests.support.e2e import FEW, PIPELINE, ROOT, free_port
 from tests.support.object_store import ENVIRONMENT, object_store
 from tests.support.real_parts.pod_runner import running_pods
-from tests.support.servers import until
+from tests.support.real_parts.stage import admin, workflow_type
+from tests.support.servers import kubeconfig, until
 
 
 @pytest.fixture
@@ -89,3 +91,30 @@ def test_ctrl_c_ends_master_and_worker_in_the_cluster_and_brings_their_run_folde
     home = tmp_path / "runs/A_worker"
     assert rows(home)
     assert (stored / "results/nightly/A_worker/report.json").read_bytes() == (home / "report.json").read_bytes()
+
+
+@pytest.mark.soak
+def test_argos_workflows_are_created_by_the_account_that_is_made_for_the_test(controlled, tmp_path):
+    namespace, kube = "in-cluster-argo", admin(controlled)
+    arguments = [
+        "--namespace", namespace, "argo", "--host", "kubeconfig", "--namespace", namespace, "--run-name", "argo",
+        "--workflow", str(ROOT / "harness/targets/workflow.yaml"), "--schedule", "burst", "--runs", "3", "--drain", "1s",
+    ]  # fmt: skip
+    account = tmp_path / "account"
+    with (
+        workflow_type(controlled),
+        running_pods(controlled, namespace, tmp_path / "node", {"KUBECONFIG": str(account)}),
+    ):
+        printed = started(controlled, tmp_path, "--dry-run", *arguments).communicate(timeout=100)[0]
+        for manifest in list(yaml.safe_load_all(printed))[:3]:  # the account, for its token
+            utils.create_from_dict(controlled.client(), manifest)
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/pipeswarm-observer/token"
+        token = kube.create(path, {"spec": {}})["status"]["token"]
+        kubeconfig(account, controlled.url, token=token, ca=str(controlled.ca))
+        out, err = started(controlled, tmp_path, *arguments).communicate(timeout=100)
+        made = kube.get(f"/apis/argoproj.io/v1alpha1/namespaces/{namespace}/workflows")["items"]
+        kube.delete("/apis/rbac.authorization.k8s.io/v1/clusterroles/pipeswarm-observer")
+        kube.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/pipeswarm-observer-{namespace}")
+    assert len(made) == 3, out + err
+    assert "exit code 4" in out  # no controller ends them here
+    assert {row["run"] for row in rows(tmp_path / "runs/argo")} == {each["metadata"]["name"] for each in made}

@@ -1,9 +1,10 @@
 from dataclasses import replace
 
+import pytest
 import yaml
 
 from harness.collectors.checkup import RIGHTS
-from harness.in_cluster.account import account
+from harness.in_cluster.account import account, argo_rules
 from harness.in_cluster.inputs import Inputs
 from harness.in_cluster.job import ClusterTest
 from harness.in_cluster.manifests import belongings, job, owned
@@ -116,3 +117,22 @@ def test_the_account_may_do_what_the_published_role_allows():
     assert rights(made[1]["rules"]) == rights(published[1]["rules"])
     assert made[1]["metadata"] == published[1]["metadata"]
     assert made[2]["subjects"][0]["namespace"] == made[0]["metadata"]["namespace"] == "load"
+
+
+@pytest.mark.parametrize(
+    ("reference", "cleanup", "granted"),
+    [
+        ("", "none", {"workflows": ["create"], "workflowtemplates": ["get"]}),
+        ("cronwf/nightly", "terminate", {"workflows": ["create", "patch"], "cronworkflows": ["get"]}),
+        ("wftmpl/a", "delete", {"workflows": ["create", "patch", "delete"], "workflowtemplates": ["get"]}),
+    ],
+)
+def test_a_test_of_argo_may_create_workflows_beside_its_job_and_clean_them_up_as_it_was_told(
+    reference, cleanup, granted
+):
+    role, binding = belongings(replace(TEST, rules=argo_rules(reference, cleanup)))
+    assert {rule["resources"][0]: rule["verbs"] for rule in role["rules"]} == granted
+    assert all(rule["apiGroups"] == ["argoproj.io"] for rule in role["rules"])
+    assert {each["metadata"]["namespace"] for each in (role, binding)} == {"load"}
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "observer", "namespace": "load"}]

@@ -77,6 +77,7 @@ def test_observer_options_are_parsed_with_the_load():
         kube_requests_per_s=1.0,
         prometheus="http://***@p.example:9090",
         metrics=(("argo", "http://a/metrics"),),
+        verify_tls=False,
     )
     assert (found.verify_tls, found.redact) == (False, ("password",))
     assert parse().observer == ObserverPlan()

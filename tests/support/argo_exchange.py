@@ -44,16 +44,17 @@ def template(name, kind="WorkflowTemplate", **spec):
 
 
 class Argo:
-    """Keeps what was created. `server` makes it an Argo server; `refusal` is (status, message) for creations.
+    """Keeps what was created. `server` makes it an Argo server; `refusal` is (status, message) for creations, `unlisted` for lists.
 
     `deployments` are the answers to their listing, by namespace; elsewhere it is refused.
     """
 
-    def __init__(self, *templates, server=False, refusal=None, deployments=()):
+    def __init__(self, *templates, server=False, refusal=None, unlisted=None, deployments=()):
         self.deployments = dict(deployments)
         self.templates = {(each["kind"].lower() + "s", each["metadata"]["name"]): each for each in templates}
         self.server = server
         self.refusal = refusal
+        self.unlisted = unlisted
         self.workflows = {}
         self.asked = []
 
@@ -69,6 +70,8 @@ class Argo:
             return self.deployments.get(url.path.split("/")[5], status(403, "deployments.apps is forbidden"))
         if not url.path.startswith(API):
             return status(404, "the server could not find the requested resource")
+        if request.method == "GET" and url.path.endswith("/workflows"):
+            return self._list()
         *_, plural, name = url.path.removeprefix(API).split("/") if request.method != "POST" else (url.path, "")
         if request.method == "POST":
             return self._create(body, dry="dryRun" in parse_qs(url.query))
@@ -82,6 +85,8 @@ class Argo:
             return answer(200, {"version": "v3.7.0"})
         if parts[0] == "workflows" and method == "POST":
             return self._create(body["workflow"], dry=parts[-1] == "lint")
+        if parts[0] == "workflows" and method == "GET":
+            return self._list()
         if parts[0] == "workflows":
             return self._change(method, parts[2], {"spec": {"shutdown": parts[-1].capitalize()}})
         if parts[0] in {"workflow-templates", "cluster-workflow-templates", "cron-workflows"}:
@@ -98,6 +103,9 @@ class Argo:
         if not dry:
             self.workflows[name] = workflow
         return answer(200 if self.server else 201, workflow)
+
+    def _list(self):
+        return status(*self.unlisted) if self.unlisted else answer(200, {"items": list(self.workflows.values())})
 
     def _change(self, method, name, body):
         if name not in self.workflows:

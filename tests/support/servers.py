@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import yaml
 
+from tests.support.certificates import certified
+
 Answer = tuple[int, Any]  # status, and a document or a list of watch events
 
 
@@ -90,6 +92,13 @@ class Served:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def unsigned(folder: Path) -> ssl.SSLContext:
+    """What a server speaks TLS with whose certificate nobody has signed; its files are written to `folder`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certified(folder, "localhost"))
+    return context
 
 
 def kubeconfig(

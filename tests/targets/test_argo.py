@@ -11,6 +11,7 @@ from harness.model.http import HttpAnswer
 from harness.model.plan import ObserverPlan, Plan
 from harness.model.redaction import HIDDEN, Redaction
 from harness.model.scenario import Scenario
+from harness.simulator.kube_api import resources
 from harness.targets import argo
 from harness.targets.argo.manifest import TEST_LABEL, inputs_of
 from harness.targets.scenarios import ParamMode, read_scenarios
@@ -154,11 +155,35 @@ def test_what_from_can_name_is_told(reference):
         argo.prepare({**DEFAULTS, "from": reference}, simulated=False)
 
 
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (resources.workflow_templates, ["wftmpl"]),
+        (resources.cluster_workflow_templates, ["clusterwftmpl", "cwft"]),
+        (resources.cron_workflows, ["cwf", "cronwf"]),
+    ],
+)
+def test_from_takes_the_names_that_kubectl_takes(kind, names):
+    known = kind(**resources.shown(dict))
+    assert [*known.short_names] == names
+    for name in (known.kind.lower(), *names):
+        assert argo.prepare({**DEFAULTS, "from": f"{name}/a"}, simulated=False).options["from"] == f"{known.kind}/a"
+
+
 def test_without_the_right_to_create_nothing_is_sent_and_verb_and_resource_are_named(tmp_path):
     why = 'workflows.argoproj.io is forbidden: User "u" cannot create resource "workflows" in API group "argoproj.io"'
     with pytest.raises(ConfigError, match="cannot create resource") as raised:
         ready(Argo(refusal=(403, why)), prepared(tmp_path))
     assert "verb create on the resource workflows (apiGroup argoproj.io)" in raised.value.hint
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_without_the_right_to_see_the_ends_of_runs_nothing_is_sent(tmp_path, server):
+    cluster = Argo(server=server, unlisted=(403, 'User "u" cannot list resource "workflows"'))
+    with pytest.raises(ConfigError, match=r"ends of workflows .* can't be observed: User") as raised:
+        ready(cluster, prepared(tmp_path))
+    assert "the verbs list and watch on the resource workflows" in raised.value.hint
+    assert not cluster.workflows
 
 
 def test_what_argo_refuses_is_refused_before_the_first_arrival(tmp_path):
@@ -292,6 +317,17 @@ def test_the_tasks_of_a_recorded_workflow_are_its_pods(name, tasks):
     found = argo.from_plan(Plan("argo", "", {}, 1, 0, False)).tasks_in(recorded(name))
     assert [f"{each.name} {each.state}{' cached' if each.cached else ''}" for each in found] == tasks
     assert all(each.started_at and each.ended_at for each in found)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Retry", "DAG"])
+def test_a_group_from_the_cache_is_a_task_and_one_that_was_executed_is_not(kind):
+    def node(name, kind, *, hit):
+        return {"id": name, "name": name, "type": kind, "phase": "Succeeded", "memoizationStatus": {"hit": hit}}
+
+    nodes = [node("wf.a", kind, hit=True), node("wf.b", "Retry", hit=False), node("wf.b(0)", "Pod", hit=False)]
+    workflow = {"metadata": {"name": "wf"}, "status": {"nodes": {each["id"]: each for each in nodes}}}
+    found = argo.from_plan(Plan("argo", "", {}, 1, 0, False)).tasks_in(workflow)
+    assert [(each.name, each.cached) for each in found] == [("a", True), ("b", False)]
 
 
 def test_unreadable_nodes_are_an_error():

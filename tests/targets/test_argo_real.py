@@ -26,6 +26,7 @@ from harness.targets.target import Cleanup, RejectedError
 from tests.support.argo_exchange import MANIFEST, prepared
 from tests.support.argo_platform import recorded
 from tests.support.real_kubernetes import RealCluster
+from tests.support.servers import until
 
 NAMESPACE = "argo-target"
 ROOT = "/apis/argoproj.io/v1alpha1"
@@ -142,6 +143,10 @@ def test_runs_are_created_watched_to_their_end_shut_down_and_deleted(plan, admin
     options = dict(target._options)
     watched = Plan("argo", plan.host, {}, 1, 0, False, options, started_at=plan.started_at, id="t1")
     folder.write_plan(watched)
+
+    def ends():
+        return {each.object: each.reason for each in folder.records(Event) if each.kind == "Run"}
+
     with folder.recorder() as recorder:
         observation = Observation(
             folder=folder, plan=watched, target=target, settings=ObserverSettings(plan.host, requests_per_s=100.0),
@@ -151,21 +156,18 @@ def test_runs_are_created_watched_to_their_end_shut_down_and_deleted(plan, admin
         thread = threading.Thread(target=watch.collect, args=(stop,))
         thread.start()
         try:
+            until(watch.live, "the watch has begun", 60)
             names = [target.submit(Scenario(str(k), "a", {"url": "u"}, {}), exchange) for k in range(3)]
             admin.finish(names[0], recorded("plain-steps"))
             admin.finish(names[1], recorded("plain-oom"))
+            admin.ask("DELETE", f"{ROOT}/namespaces/{NAMESPACE}/workflows/{names[1]}")  # as a ttlStrategy may at once
             target.clean(names[2], Cleanup.TERMINATE, exchange)
             admin.finish(names[2], recorded("plain-terminate"))
             expected = {names[0]: "SUCCEEDED", names[1]: "FAILED", names[2]: "CANCELED"}
-            ends: dict[str, str] = {}
-            deadline = time.monotonic() + 30
-            while ends != expected and time.monotonic() < deadline:
-                time.sleep(0.05)
-                ends = {each.object: each.reason for each in folder.records(Event) if each.kind == "Run"}
+            until(lambda: ends() == expected, "all ends are seen", 60)
         finally:
             stop.set()
             thread.join()
-    assert ends == expected
     stored = admin.ask("GET", f"{ROOT}/namespaces/{NAMESPACE}/workflows/{names[2]}")
     assert stored["spec"]["shutdown"] == "Terminate"
     assert {each.task for each in folder.records(Span) if each.phase == "task"} >= {"a", "b", "c"}
@@ -196,6 +198,25 @@ def test_an_account_without_the_right_is_told_verb_and_resource_before_anything_
     with pytest.raises(ConfigError, match='cannot create resource "workflows"') as raised:
         argo.from_plan(plan).set_up(nobody)
     assert "the verb create on the resource workflows" in raised.value.hint
+
+
+def test_an_account_that_may_only_create_is_told_that_it_has_to_see_the_ends(plan, admin, real_cluster):
+    rules = [{"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["create"]}]
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "creator"}]
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "creator"}
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
+    admin.ask("POST", f"{path}/roles", {"metadata": {"name": "creator"}, "rules": rules})
+    binding = {"metadata": {"name": "creator"}, "roleRef": reference, "subjects": subjects}
+    admin.ask("POST", f"{path}/rolebindings", binding)
+    exchange = client_of(plan, Credentials())
+
+    def creator(request: HttpRequest):
+        headers = {**request.headers, "Impersonate-User": "creator", "Impersonate-Group": "system:authenticated"}
+        return exchange(HttpRequest(request.method, request.path, request.body, headers))
+
+    with pytest.raises(ConfigError, match='cannot list resource "workflows"') as raised:
+        argo.from_plan(plan).set_up(creator)
+    assert "the verbs list and watch on the resource workflows" in raised.value.hint
 
 
 def test_a_template_in_the_cluster_is_found_or_told_missing(plan, admin, tmp_path):

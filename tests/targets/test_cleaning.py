@@ -75,6 +75,15 @@ def test_persistent_failures_are_reported_and_do_not_stop_the_rest():
     assert str(cleaned) == "1 runs were cleaned up, 1 failed: a: busy"
 
 
+def test_a_platform_that_is_gone_is_not_asked_about_every_run():
+    runs = [(str(k), True) for k in range(1000)]
+    cleaned, platform = clean(Cleanup.DELETE, runs, *[None] * 3000)
+    assert (cleaned.runs, cleaned.failed) == (1000, 1000)
+    assert len(platform.asked) == 3 * 3
+    cleaned, platform = clean(Cleanup.DELETE, runs, *[None] * 6, 200, *[None] * 6, 503, 503, 503)
+    assert cleaned.failed == 5
+
+
 def test_rejected_requests_are_not_retried():
     cleaned, platform = clean(Cleanup.ARCHIVE, [("a", True)], 403)
     assert cleaned.failed == 1

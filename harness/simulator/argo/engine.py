@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from harness.simulator.argo.dags import advance_dag
 from harness.simulator.argo.expressions import ExpressionError, filled, holds, is_true
-from harness.simulator.argo.fields import is_pod, outputs_of, parameters_of, policy
+from harness.simulator.argo.fields import outputs_of, parameters_of, policy, type_of
 from harness.simulator.argo.limits import backoff_s, is_repeated, is_throttled, out_of_time, suspended_s
 from harness.simulator.argo.locks import Locks, NoLimitError
 from harness.simulator.argo.memos import Memo, MemoError, Memos
@@ -154,7 +154,7 @@ class Reconciliation:
         defaults = self.run.spec.get("templateDefaults") or {}
         strategy = template.get("retryStrategy") or defaults.get("retryStrategy") or self._retry_default
         if node is None and template.get("memoize") and not template.get("synchronization"):
-            kind = RETRY if strategy else _type_of(template)
+            kind = RETRY if strategy else type_of(template)
             if (kept := self._recall(call, template, kind)) is not None:
                 return kept
         self._depth += 1
@@ -166,7 +166,7 @@ class Reconciliation:
     def _recall(self, call: _Call, template: Spec, kind: str) -> Node | None:
         """The node of a template whose outputs were kept; none if they were not."""
         try:
-            memo = Memo.of(filled(template["memoize"], self._scope(call, template)))
+            memo = self._memo(call, template)
             outputs = self._memos.load(self.run.namespace, memo)
         except (ExpressionError, MemoError) as error:
             return self._error(call, str(error))
@@ -219,7 +219,7 @@ class Reconciliation:
         return self._reached(ended + backoff_s(strategy, len(attempts)))
 
     def _attempt(self, call: _Call, template: Spec) -> Node:
-        kind = _type_of(template)
+        kind = type_of(template)
         node = self.run.nodes.get(call.name) or self._new(call, kind, PENDING if kind == POD else RUNNING)
         if node.over:
             return node
@@ -258,7 +258,7 @@ class Reconciliation:
 
     def _note_memo(self, node: Node, call: _Call, template: Spec) -> None:
         if template.get("memoize") and node.memo is None:
-            node.memo = Memo.of(filled(template["memoize"], self._scope(call, template))).status(hit=False)
+            node.memo = self._memo(call, template).status(hit=False)
 
     def _is_recalled(self, node: Node, call: _Call, template: Spec) -> bool:
         """Whether another node kept these outputs while this one waited for its lock."""
@@ -267,7 +267,7 @@ class Reconciliation:
         return bool(locked and not begun and self._recall(call, template, node.type))
 
     def _remember(self, node: Node, call: _Call, template: Spec) -> None:
-        memo = Memo.of(filled(template["memoize"], self._scope(call, template)))
+        memo = self._memo(call, template)
         parameters = [{"name": name, "value": value} for name, value in node.outputs.items()]
         outputs = {"parameters": parameters} if parameters else {}
         code = {"exitCode": "0"} if node.type == POD else {}
@@ -398,7 +398,3 @@ class Reconciliation:
             return True
         self.look_at = at if self.look_at is None else min(self.look_at, at)
         return False
-
-
-def _type_of(template: Spec) -> str:
-    return POD if is_pod(template) else STEPS if "steps" in template else DAG if "dag" in template else SUSPEND

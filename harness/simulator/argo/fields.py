@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.model.units import parse_duration
 from harness.simulator.argo.expressions import ExpressionError, depends_on, filled, item_name, item_scope
-from harness.simulator.argo.nodes import BAD, ERROR, FAILED, Node
+from harness.simulator.argo.nodes import BAD, DAG, ERROR, FAILED, POD, STEPS, SUSPEND, Node
 from harness.simulator.argo.templates import Spec
 
 _REPEATED = {
@@ -34,6 +34,11 @@ def runs_after_failure(condition: str) -> bool:
 def is_pod(template: Spec) -> bool:
     """Whether a template runs in a pod."""
     return "container" in template or "script" in template
+
+
+def type_of(template: Spec) -> str:
+    """The type of a template's nodes."""
+    return POD if is_pod(template) else STEPS if "steps" in template else DAG if "dag" in template else SUSPEND
 
 
 def policy(strategy: Spec) -> frozenset[str]:

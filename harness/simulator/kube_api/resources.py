@@ -29,7 +29,7 @@ def _resource(
     """A type without render, labels and fields; the given `fields` are selectable besides name and namespace."""
     return partial(
         Resource, group=group, version=version, plural=plural or f"{kind.lower()}s", kind=kind, namespaced=namespaced,
-        short_names=(short,) if short else (), selectable=(*(_NAMED if namespaced else _NAMED[:1]), *fields), **more,
+        short_names=tuple(short.split()), selectable=(*(_NAMED if namespaced else _NAMED[:1]), *fields), **more,
     )  # fmt: skip
 
 
@@ -97,9 +97,9 @@ workflows = _of_argo("Workflow", short="wf", columns=columns.WORKFLOW_COLUMNS)
 _ARGO_COLUMNS = (columns.NAME, columns.AGE)
 workflow_templates = _of_argo("WorkflowTemplate", short="wftmpl", columns=_ARGO_COLUMNS)
 cluster_workflow_templates = _of_argo(
-    "ClusterWorkflowTemplate", short="cwft", namespaced=False, columns=_ARGO_COLUMNS
+    "ClusterWorkflowTemplate", short="clusterwftmpl cwft", namespaced=False, columns=_ARGO_COLUMNS
 )  # fmt: skip
-cron_workflows = _of_argo("CronWorkflow", short="cwf", columns=_ARGO_COLUMNS)
+cron_workflows = _of_argo("CronWorkflow", short="cwf cronwf", columns=_ARGO_COLUMNS)
 ARGO_TYPES = (workflow_templates, cluster_workflow_templates, cron_workflows)
 _of_dask = partial(_resource, group="kubernetes.dask.org", custom=True, verbs=DOCUMENT_VERBS)
 dask_clusters = _of_dask("DaskCluster", short="dsk", columns=columns.DASK_CLUSTER_COLUMNS)

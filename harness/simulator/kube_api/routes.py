@@ -178,7 +178,7 @@ class _Served:
     async def create(self, request: web.Request) -> web.StreamResponse:
         if not self.resource.can("create"):
             raise not_creatable(self.resource)
-        body = writing.read_object(await request.read())
+        body = writing.read_object(await request.read(), request.content_type)
         dry = flag(request.query, "dryRun")
         made = self.actions.create(self.resource, request.match_info.get("namespace", ""), body, dry=dry)
         return json_answer(self._shape(request).alone(made), status=201)

@@ -21,6 +21,7 @@ from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 
 Document = dict[str, Any]
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 # Fields owned by the server: writing them is not an error but has no effect.
 _SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
@@ -263,12 +264,14 @@ def read_json(body: bytes) -> Any:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
-def read_object(body: bytes) -> Document:
+def read_object(body: bytes, content_type: str = "application/json") -> Document:
     """The parsed body of a write that has to be an object.
 
     Raises:
-        ApiError: 400: not JSON, or not an object.
+        ApiError: 400: not JSON, or not an object; 415: protobuf, which kubectl sends for objects that it makes itself.
     """
+    if content_type == PROTOBUF:
+        raise unsupported_media_type("application/json")
     document = read_json(body)
     if not isinstance(document, dict):
         raise bad_request("the body is not an object")

@@ -20,6 +20,7 @@ from harness.targets.argo.api import (
     KUBERNETES,
     Paths,
     controller_version,
+    demand_listing,
     error_text,
     find_api,
     parsed,
@@ -127,6 +128,7 @@ class ArgoTarget:
             self._workflow = self._from_template(exchange, parse_reference(self._options["from"]))
         specs = self._workflow["spec"], self._referred(exchange)
         try_out(exchange, self._paths, self._object("pipeswarm-trial", "", trial_values(*specs)))
+        demand_listing(exchange, self._paths)
         found = {"api": self._paths.api, "namespace": self._paths.namespace}
         options = {**found, "workflow": orjson.dumps(self._workflow).decode()}
         return SetUp(options, inputs_of(*specs), self._versions(exchange, api, version))

@@ -159,7 +159,7 @@ def read_template(exchange: Exchange, paths: Paths, kind: str, name: str) -> dic
     if answer.status == _NOT_FOUND:
         raise ConfigError(f"there is no {kind} {name}{place}", _known(exchange, paths, kind))
     if answer.status == _FORBIDDEN:
-        raise ConfigError(f"{kind} {name} may not be read: {error_text(answer)}", _grant("get", _PLURALS[kind][0]))
+        raise ConfigError(f"{kind} {name} may not be read: {error_text(answer)}", _grant("verb get", _PLURALS[kind][0]))
     return demand(answer, f"GET {path}")
 
 
@@ -182,7 +182,7 @@ def try_out(exchange: Exchange, paths: Paths, workflow: Mapping[str, Any]) -> No
     if answer.status == _FORBIDDEN:
         raise ConfigError(
             f"no workflow may be created in the namespace {paths.namespace}: {error_text(answer)}",
-            _grant("create", "workflows"),
+            _grant("verb create", "workflows"),
         )
     if answer.status // 100 == 4 and answer.status != _UNAUTHORIZED:
         raise ConfigError(
@@ -191,8 +191,23 @@ def try_out(exchange: Exchange, paths: Paths, workflow: Mapping[str, Any]) -> No
     demand(answer, f"{request.method} {request.path.partition('?')[0]}")
 
 
-def _grant(verb: str, plural: str) -> str:
-    return f"grant the account the verb {verb} on the resource {plural} (apiGroup argoproj.io) in a Role or ClusterRole"
+def demand_listing(exchange: Exchange, paths: Paths) -> None:
+    """Check that the account may list workflows: without this, the observer would see no run end.
+
+    Raises:
+        ConfigError: it may not.
+    """
+    limit = "limit" if paths.api == KUBERNETES else "listOptions.limit"
+    answer = exchange(HttpRequest("GET", f"{paths.workflows}?{limit}=1"))
+    if answer.status == _FORBIDDEN:
+        raise ConfigError(
+            f"the ends of workflows in the namespace {paths.namespace} can't be observed: {error_text(answer)}",
+            _grant("verbs list and watch", "workflows"),
+        )
+
+
+def _grant(verbs: str, plural: str) -> str:
+    return f"grant the account the {verbs} on the resource {plural} (apiGroup argoproj.io) in a Role or ClusterRole"
 
 
 def demand(answer: HttpAnswer, where: str) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class Reference:
 _KINDS = {
     "workflowtemplate": "WorkflowTemplate", "wftmpl": "WorkflowTemplate",
     "clusterworkflowtemplate": "ClusterWorkflowTemplate", "cwft": "ClusterWorkflowTemplate",
+    "clusterwftmpl": "ClusterWorkflowTemplate",
     "cronworkflow": "CronWorkflow", "cronwf": "CronWorkflow", "cwf": "CronWorkflow",
 }  # fmt: skip
 

@@ -46,8 +46,20 @@ def tasks_of(workflow: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
         ValueError: the compressed nodes can't be read.
     """
     nodes = nodes_of_status(workflow.get("status") or {}).values()
-    found = _tasks([each for each in nodes if each.get("type") in _TASKS], str(workflow["metadata"]["name"]))
+    found = _tasks([each for each in nodes if _is_task(each)], str(workflow["metadata"]["name"]))
     return tuple(sorted(found, key=lambda task: (task.started_at, task.name, task.id)))
+
+
+def _is_task(node: Mapping[str, Any]) -> bool:
+    """Whether a node is a task: from the cache also a group, of which nothing else was executed.
+
+    Source: GetNodeType in Argo's workflow/util, by which a memoized template with a retry strategy is a Retry node.
+    """
+    return node.get("type") in _TASKS or _is_cached(node)
+
+
+def _is_cached(node: Mapping[str, Any]) -> bool:
+    return bool((node.get("memoizationStatus") or {}).get("hit"))
 
 
 def _tasks(nodes: list[Mapping[str, Any]], workflow: str) -> Iterator[TaskDetail]:
@@ -61,7 +73,7 @@ def _tasks(nodes: list[Mapping[str, Any]], workflow: str) -> Iterator[TaskDetail
             started_at=instant(node.get("startedAt")) or 0,
             ended_at=instant(node.get("finishedAt")),
             error=str(node.get("message") or "") if state == FAILED else "",
-            cached=bool((node.get("memoizationStatus") or {}).get("hit")),
+            cached=_is_cached(node),
         )
 
 
