@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from generators import scenarios_cli, workload_cli
 from harness.cli.verbs import VERBS
 from harness.model.errors import ExitCode
-from tests.support.reference.markdown import code, page as whole, table
+from tests.support.reference.markdown import code, table
+from tests.support.reference.markdown import page as whole
 
 _INTRODUCTION = (
     "`pipeswarm VERB --help` prints the same. The options of a load test are on a page of their own: "

@@ -1,7 +1,8 @@
 """The metrics of a running load test."""
 
 from harness.model import load_metrics
-from tests.support.reference.markdown import code, page as whole, table
+from tests.support.reference.markdown import code, table
+from tests.support.reference.markdown import page as whole
 
 _INTRODUCTION = (
     "What `/metrics` shows of a running load test: on the web UI's port, or with `--serve-metrics` on a port of its "

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.support.reference.markdown import code, page as whole, table
+from tests.support.reference.markdown import code, table
+from tests.support.reference.markdown import page as whole
 
 _COLUMNS = ("key", "value", "meaning")
 _DEFAULT_TYPES = {"object": "mapping", "array": "list"}
