@@ -14,7 +14,7 @@ SPEC = Schema(ROOT / "generators" / "scenario-spec.schema.json")
 WORKLOAD = Schema(ROOT / "generators" / "workload.schema.json")
 
 PAGES: dict[str, Callable[[], str]] = {
-    "options.md": lambda: f"{options.markdown(options._sections(names()))}\n",
+    "options.md": lambda: f"{options.markdown(options.sections(names()))}\n",
     "reference/commands.md": commands.page,
     "reference/detectors.md": detectors.page,
     "reference/metrics.md": metrics.page,
