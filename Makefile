@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test rehearse check bench mutants audit licences reference clean
+.PHONY: help demo test rehearse check bench mutants audit licences reference pictures clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -57,6 +57,9 @@ licences: $(VENV)/.installed-dev  ## write docs/licences.md
 
 reference: $(VENV)/.installed-dev  ## write docs/options.md and docs/reference from the code
 	$(BIN)/python -m tests.support.reference
+
+pictures: $(VENV)/.installed-dev  ## take the screenshots of README and tutorial; needs Chromium
+	$(BIN)/python -m tests.support.pictures
 
 clean:  ## remove what these targets made, but no run
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

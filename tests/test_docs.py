@@ -17,7 +17,7 @@ from tests.support.e2e import BIN, QUICK, ROOT, free_port, serve
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = {"hetida.md", "load.md", "capacity.md", "simulator.md"}  # with many load tests
+LONG = {"hetida.md", "load.md", "capacity.md", "simulator.md", "tutorial.md"}  # with many load tests
 
 
 def _page(path: Path):
