@@ -17,12 +17,9 @@ for COMP_LINE in "$@"; do
 done
 """
 OFFERED = {
-    "pipeswarm ": {"load", "report", "capacity", "completion"},
-    "pipeswarm rep": {"report"},
+    "pipeswarm re": {"report", "recover", "resources"},
     "pipeswarm report --o": {"--open"},
     "pipeswarm simulate run --prof": {"--profile"},
-    "pipeswarm load ": {"kfp", "argo", "hetida"},
-    "pipeswarm load kfp --sched": {"--schedule", "--schedule-file"},
     "pipeswarm load kfp --schedule b": {"burst"},
 }
 

@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
+
 from tests.support.e2e import FEW, PIPELINE
 
 LOAD = (*FEW, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "3")
 
 
+@pytest.mark.soak
 def test_runs_are_sent_and_observed_through_the_service_proxy(locust, platform):
     finished = locust.headless(
         *LOAD, "--host", "kube://kubeflow/ml-pipeline", KUBECONFIG=platform.kubeconfig

@@ -10,13 +10,14 @@ from harness.model.http import HttpRequest
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
 from harness.plan import kubeconfig
-from harness.targets import argo, hetida
+from harness.targets import argo, hetida, kfp
 from harness.targets.credentials import Credentials
 from harness.targets.kfp.api import Api
 from harness.targets.kube_service import KubeService
 from tests.support.argo_exchange import Argo, prepared
 from tests.support.e2e import wait_for
 from tests.support.hetida_platform import EXAMPLE, TEXTS, Platform, run_of
+from tests.support.kfp_exchange import OPTIONS, ready
 from tests.support.service_proxy import service_proxy
 
 
@@ -35,6 +36,18 @@ def set_up(module, plan, exchange, *package):
     """The plan's target, set up."""
     found = module.from_plan(plan, *package).set_up(exchange)
     return module.from_plan(replace(plan, target_options={**plan.target_options, **found.options}))
+
+
+def test_kfp_runs_a_pipeline_behind_a_service(reach):
+    host, platform = "kube://kubeflow/ml-pipeline:8888", ready(**{"POST /runs": {"run_id": "r1"}})
+    with service_proxy(KubeService.parse(host).proxied, platform) as access:
+        plan = reach(host, access, "kfp", OPTIONS | {"pipeline_name": "nightly-0123"})
+        exchange = client_of(plan, Credentials())
+        run = set_up(kfp, plan, exchange, b"pipelineInfo: {}").submit(
+            Scenario("7", "north", {"url": "u"}, {}), exchange
+        )
+        exchange.close()
+    assert (run, platform.requests("POST")[-1][0]) == ("r1", "/runs")
 
 
 @pytest.mark.parametrize("path", ["/hdapi", ""])
@@ -97,6 +110,7 @@ def test_a_real_api_server_says_that_a_service_has_no_endpoints(namespace):
     exchange.close()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("service", "said", "hint"),
     [
