@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test rehearse check bench mutants audit licences clean
+.PHONY: help demo test rehearse check bench mutants audit licences reference pictures sbom clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -54,6 +54,16 @@ audit: $(VENV)/.installed-dev  ## known vulnerabilities of the locked packages; 
 
 licences: $(VENV)/.installed-dev  ## write docs/licences.md
 	$(BIN)/python -m tests.support.licences
+
+reference: $(VENV)/.installed-dev  ## write docs/options.md and docs/reference from the code
+	$(BIN)/python -m tests.support.reference
+
+pictures: $(VENV)/.installed-dev  ## take the screenshots of README and tutorial; needs Chromium
+	$(BIN)/python -m tests.support.pictures
+
+sbom: $(VENV)/.installed-dev  ## write build/sbom.json, the packages of a user's installation (CycloneDX)
+	@mkdir -p build
+	$(BIN)/python -m tests.support.sbom build/sbom.json
 
 clean:  ## remove what these targets made, but no run
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.support.e2e import BIN, QUICK, ROOT, free_port, serve
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = {"hetida.md", "load.md", "capacity.md", "simulator.md"}  # with many load tests
+LONG = {"hetida.md", "load.md", "capacity.md", "simulator.md", "tutorial.md"}  # with many load tests
 
 
 def _page(path: Path):
@@ -24,6 +25,9 @@ def _page(path: Path):
 
 
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+LINKING = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 # The addresses of the examples, and what stands for them here.
 EXAMPLE_HOST = "https://kfp.example/pipeline"
 
@@ -135,10 +139,22 @@ def test_every_make_target_that_a_page_names_exists():
     assert {"demo", "test"} <= named <= targets
 
 
-def test_the_pictures_and_pages_that_are_linked_exist():
-    for page in PAGES:
-        for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / link).exists(), f"{page.name} links {link}"
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub derives them."""
+    found: set[str] = set()
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.add(next(each for each in chain((words,), (f"{words}-{k}" for k in count(1))) if each not in found))
+    return found
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_what_a_page_links_exists(page):
+    for path, anchor in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        linked = page.parent / path if path else page
+        assert linked.exists(), f"{page.name} links {path}"
+        assert not anchor or anchor in anchors(linked), f"{page.name} links {path}#{anchor}"
 
 
 def test_the_exit_codes_of_the_readme_are_the_products():

@@ -10,6 +10,8 @@ from harness.model.arguments import count
 if TYPE_CHECKING:
     from reports.index import Entry
 
+_NONE = "no runs in {}: give the folder that holds run folders, such as runs/"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
@@ -34,7 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     listed = entries(arguments.runs)
     printing.show(
         arguments,
-        lambda: "\n".join([*map(index.line, listed), f"index: {page}"]),
+        lambda: "\n".join(
+            [*(map(index.line, listed) if listed else (_NONE.format(arguments.runs),)), f"index: {page}"]
+        ),
         lambda: index.document(listed).decode(),
     )
     if arguments.open:

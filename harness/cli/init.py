@@ -76,7 +76,8 @@ def _write_scenarios(folder: Path, platform: "Platform") -> bool:
             "--write-spec", str(folder / SPEC), "-o", str(folder / SCENARIOS), "--quiet",
         ])  # fmt: skip
     if done.returncode:
-        raise ConfigError(f"scenarios can't be written: {done.stderr.strip().removeprefix('error: ')}", "see above")
+        message, _, hint = done.stderr.strip().removeprefix("error: ").partition("\n  → ")
+        raise ConfigError(f"scenarios can't be written: {message}", hint)
     return True
 
 

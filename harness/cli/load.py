@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.cli import completion
 from harness.model.errors import ConfigError
 
 CONFIG = "pipeswarm.toml"
@@ -17,6 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     parser.epilog = f"A {CONFIG} in the working directory is read as Locust's configuration file."
     parser.add_argument("target", choices=names(), help="the platform")
+    if completed := completion.words():
+        _declare_options(parser, [name for name in names() if completed[1:2] == [name]])
+        return
     parser.add_argument(
         "options", nargs=argparse.REMAINDER, help="options of Locust and of the target; --help lists the target's"
     )
@@ -33,6 +37,15 @@ def run(arguments: argparse.Namespace) -> int:
     code = verbs.run(["options", arguments.target])
     sys.stdout.write("\nLocust's own options: locust --help\n")
     return code
+
+
+def _declare_options(parser: argparse.ArgumentParser, targets: Sequence[str]) -> None:
+    """Declare those of a load test: what argparse leaves to Locust, a shell can't complete."""
+    from harness.cli.options import sections
+
+    for options in sections(targets).values() if targets else ():
+        for option in options:
+            option.add_to(parser)
 
 
 def command(target: str, options: Sequence[str]) -> list[str]:

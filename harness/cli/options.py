@@ -32,14 +32,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print name, default and meaning of every option."""
     from harness.targets.target import names
 
-    sections = _sections([arguments.target] if arguments.target else names())
+    found = sections([arguments.target] if arguments.target else names())
     page = markdown if arguments.markdown else _text
-    printing.show(arguments, lambda: page(sections), lambda: json.dumps(_document(sections), indent=2))
+    printing.show(arguments, lambda: page(found), lambda: json.dumps(_document(found), indent=2))
     return ExitCode.OK
 
 
-def _sections(targets: Iterable[str]) -> Sections:
-    """Options by their headings; a single target's defaults apply."""
+def sections(targets: Iterable[str]) -> Sections:
+    """The options of locustfiles for `targets` by their headings; a single target's defaults apply."""
     from harness.model.options import with_defaults
     from harness.model.schedules import schedule_options
     from harness.plan.options import LOAD, OBSERVER, SCHEDULE, WEB

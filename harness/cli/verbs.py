@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Protocol, cast
 
+from harness.cli import completion
+
 VERBS: tuple[tuple[str, str, str], ...] = (
     ("init", "write the files that a load test of your own begins from", "harness.cli.init"),
     ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
@@ -33,6 +35,7 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
     ("evict", "evict pods or nodes of a test at random, as with spot machines", "harness.cli.evict"),
     ("recover", "add what workers recorded without their master to its run", "harness.cli.recover"),
+    ("completion", "print what bash, zsh or fish need to complete this command", "harness.cli.completion"),
     ("cleanup", "terminate, archive or delete the runs that a test created", "harness.cli.cleanup"),
 )
 
@@ -62,6 +65,8 @@ def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
         description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
         epilog="Scenarios: generate-scenarios. Load: pipeswarm load kfp, or locust -f LOCUSTFILE.",
     )
+    completed = completion.words()
+    given = completed or given
     number = version("pipeswarm") if given[:1] == ["--version"] else ""  # looking it up is slow
     parser.add_argument("--version", action="version", version=f"pipeswarm {number}", help="print the version and exit")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
@@ -71,6 +76,8 @@ def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
         if given[:1] == [name]:
             modules[name] = cast("Verb", importlib.import_module(module))
             modules[name].configure(added)
+    if completed:
+        completion.answer(parser)
     if given and not given[0].startswith("-") and given[0] not in modules:
         parser.error(_unknown(given[0]))
     arguments = parser.parse_args(given)

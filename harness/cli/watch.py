@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.store.folder import RunFolder
 
     folder = RunFolder.open(arguments.run)
+    folder.read_plan()  # a folder of something else is refused
     if arguments.json or arguments.quiet or arguments.once:
         printing.show(arguments, lambda: _text(_facts(folder)), lambda: _document(folder))
     elif sys.stdout.isatty():

@@ -156,13 +156,15 @@ def _of_messages(timeline: Timeline, failed: list[Failure], share: float) -> tup
         return ()
     total = max(len(failures(timeline)), 1)
     said = [text for f in failed for text in f.texts]
+    assumed = round(share * len(timeline.runs)) - len({f.row for f in failed})
+    counting = f", counting {assumed:,} whose logs were not read" if assumed else ""
     example = next((text for known in (STORE_FULL, UNWRITTEN) for text in said if known.search(text)), said[0])
     return (
         Evidence(
             f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{short(example)}”",
             float(len(failed)), "runs", "events", "kind = Run and reason = FAILED",
         ),
-        Evidence(f"{share:.1%} of all runs failed this way", share, "share", "events", "kind = Run"),
+        Evidence(f"{share:.1%} of all runs failed this way{counting}", share, "share", "events", "kind = Run"),
     )  # fmt: skip
 
 

@@ -252,6 +252,8 @@ def _describe(error: Exception) -> str:
 def _hint(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return "set SSL_CERT_FILE to the file of its certificate authority, or skip the check with --insecure"
+    if isinstance(error, ssl.SSLError):
+        return "if it speaks plain HTTP, give --host http://…: without a scheme it is https"
     return "is --host right, and is the platform running?"
 
 

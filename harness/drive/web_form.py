@@ -58,10 +58,22 @@ def form_of(platform: Platform, options: argparse.Namespace, folder: str) -> For
 
 
 def layout_of(platform: Platform) -> dict[str, Any]:
-    """What `form.js` draws of the options, by the names of fields: groups, lists, and what each schedule reads."""
+    """What `form.js` draws of the options, by the names of fields.
+
+    These are groups, lists, what each schedule reads, and the values that are known of fields that take others, too.
+    """
+    # Imported here: a test without a web UI does without.
+    from harness.simulator.faults import FAULTS, HETIDA_FAULTS
+    from harness.simulator.profile.file import built_in
+
     return {
         "groups": {title: [each.dest for each in options] for title, options in groups(platform).items()},
         "lists": [each.dest for each in declared(platform) if each.repeatable],
+        "suggestions": {
+            "fault": [*FAULTS, *HETIDA_FAULTS],
+            "simulate": [*built_in()],
+            "param_mode": ["columns", "json:"],
+        },
         "schedules": {name: [each.dest for each in kind.OPTIONS] for name, kind in kinds().items()},
     }
 

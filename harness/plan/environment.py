@@ -1,4 +1,4 @@
-"""The environment of this process. No other module of the product reads it."""
+"""The environment of this process. No other module of the product reads it, but for what a shell asks to complete."""
 
 import argparse
 import json

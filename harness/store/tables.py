@@ -57,7 +57,7 @@ def seal(folder: RunFolder) -> Mapping[str, int]:
                 pq.write_table(rows, out, compression="zstd")
     except OSError as error:
         what = f"{folder.path / TABLES} can't be written: {error.strerror}"
-        raise ConfigError(what, "give a writable run folder") from error
+        raise ConfigError(what, "free some space, or give a writable run folder") from error
     return torn
 
 

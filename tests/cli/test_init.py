@@ -1,5 +1,6 @@
 import tomllib
 from argparse import Namespace
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -31,3 +32,12 @@ def test_nothing_is_overwritten(tmp_path, capsys):
     assert "pipeswarm.toml exists" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["pipeswarm.toml"]
     assert (tmp_path / "pipeswarm.toml").read_text() == "mine"
+
+
+def test_scenarios_that_cannot_be_written_are_told_with_what_to_do(tmp_path, capsys, monkeypatch):
+    full = CompletedProcess([], 2, "", "error: the output can't be written: No space left\n  → make room\n")
+    monkeypatch.setattr("harness.plan.subprocesses.run", lambda _: full)
+    assert main(["init", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        "error: scenarios can't be written: the output can't be written: No space left\n  → make room\n"
+    )

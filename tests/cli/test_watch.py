@@ -72,6 +72,9 @@ def test_json_is_one_object(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": now, "findings": []}
 
 
-def test_a_folder_that_is_not_a_run_is_refused(tmp_path, capsys):
+@pytest.mark.parametrize("manifest", ["", '{"apiVersion": "v1", "kind": "Pod"}', "kind: Pod"])
+def test_a_folder_that_is_not_a_run_is_refused(tmp_path, capsys, manifest):
+    if manifest:
+        (tmp_path / "manifest.json").write_text(manifest)
     assert main(["watch", str(tmp_path)]) == 2
     assert "manifest.json" in capsys.readouterr().err

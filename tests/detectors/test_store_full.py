@@ -6,7 +6,7 @@ import pytest
 from harness.detectors import diagnose
 from harness.detectors.store_full import NAME, detect
 from harness.detectors.store_unreachable import NAME as UNREACHABLE
-from harness.model.phases import FAILED, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES, STORE_FULL
+from harness.model.phases import FAILED, LAUNCHER_ERROR, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES, STORE_FULL
 from tests.support.timelines import GIB, STORE_MESSAGE, Story, burst
 
 SAYINGS = (
@@ -42,6 +42,17 @@ def test_a_full_volume_and_the_stores_own_error_are_the_top_finding(tmp_path):
     assert "80 of 80 failed runs" in said
     assert "fell to 0 B of 10.0 GiB" in said
     assert "before the first such failure" in said
+
+
+def test_the_evidence_says_how_many_of_the_counted_runs_only_show_an_exit_code(tmp_path):
+    story = failing("container main ended with exit code 1", volume=0.0)
+    for seq in range(20, 36):
+        story.event(60.0, "Pod", f"pod-{seq}", LAUNCHER_ERROR, STORE_MESSAGE, run=f"run-{seq:04}")
+    (finding,) = detect(story.timeline(tmp_path))
+    said = [each.statement for each in finding.evidence]
+    assert said[0].startswith("16 of 20 failed runs could not write their outputs")
+    assert said[1] == "50.0% of all runs failed this way, counting 4 whose logs were not read"
+    assert ": 50% of the runs failed because of it" in finding.title
 
 
 def test_a_store_that_has_not_rejected_writes_yet_is_nearly_full(tmp_path):

@@ -19,6 +19,7 @@ from harness.targets import credentials
 from harness.targets.credentials import Credentials
 from tests.support.certificates import certified
 from tests.support.scripted_server import OK, TIMED_OUT, serve
+from tests.support.servers import Served
 
 __all__ = ["serve"]
 
@@ -295,6 +296,12 @@ def test_connections_are_reused_beyond_a_thousand_open_files(serve):
         for descriptor in spare:
             os.close(descriptor)
     assert len(server.connections) == 1
+
+
+def test_https_to_a_server_that_speaks_plain_http_is_told():
+    with Served(lambda *_: (200, "")) as server, pytest.raises(TargetUnreachableError) as raised:
+        HttpClient(server.url.removeprefix("http://"), Credentials(), LIMITS)(POST)  # without a scheme it is https
+    assert "give --host http://" in raised.value.hint
 
 
 def test_over_tls_the_certificate_is_checked_and_warm_connections_are_used(serve, tmp_path, monkeypatch):

@@ -50,6 +50,9 @@ def check_groups(page):
     order = page.locator("form h3.pipeline-runs-group, form label").all_inner_texts()
     headings = ["Load", "Platform", "Pipeline", "Limits"]
     assert [text for text in order if text in headings] == ["Load", "Platform", "Pipeline", "Pipeline", "Limits"]
+    for field, value in {"fault": "store-full", "simulate": "demo", "param_mode": "columns"}.items():
+        offered = page.locator(f"datalist#files-{field} option[value={value}]")
+        offered.wait_for(state="attached")
     places = [order.index(name) for name in ("Schedule", "Runs", "Platform", "Simulate", "Pipeline", "Limits", "Slo")]
     assert places == sorted(places)
     assert {"Over", "Drain", "Scenarios", "Fault", "Experiment", "Namespace"} <= {*order}

@@ -80,6 +80,11 @@ def test_an_empty_folder_gives_a_page(tmp_path):
     assert "No runs yet" in write_index(tmp_path).read_text()
 
 
+def test_a_folder_without_runs_is_told(tmp_path, capsys):
+    assert main(["index", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(f"no runs in {tmp_path}: give the folder that holds run folders")
+
+
 def test_a_missing_folder_is_a_configuration_error(tmp_path):
     with pytest.raises(ConfigError, match="no folder"):
         write_index(tmp_path / "nowhere")

@@ -5,6 +5,7 @@ import sys
 import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 
@@ -39,19 +40,26 @@ _WORDS = {
 
 def page() -> str:
     """The whole page."""
-    return _HEAD + "".join(f"| {name} | {_licence(name)} |\n" for name in sorted(installed()))
+    return _HEAD + "".join(f"| {name} | {licence(name)} |\n" for name in sorted(installed()))
+
+
+def project() -> dict[str, Any]:
+    """The table ``project`` of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def required() -> list[str]:
+    """What the project requires itself, with its extras for users."""
+    extras = project()["optional-dependencies"].items()
+    return [*project()["dependencies"], *(line for name, lines in extras if name not in DEVELOPERS for line in lines)]
 
 
 def installed() -> set[str]:
     """The names of all packages of a user's installation, as far as this platform needs them."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    users = [
-        line for extra, lines in project["optional-dependencies"].items() if extra not in DEVELOPERS for line in lines
-    ]
-    pending, found = [*project["dependencies"], *users], set()
+    pending, found = required(), set()
     while pending:
         requirement = Requirement(pending.pop())
-        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        name = plain(requirement.name)
         if name in found or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
             continue
         try:
@@ -63,7 +71,13 @@ def installed() -> set[str]:
     return found
 
 
-def _licence(name: str) -> str:
+def plain(name: str) -> str:
+    """A package's name as indexes write it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def licence(name: str) -> str:
+    """A package's licence as it declares it."""
     package = distribution(name)
     metadata = package.metadata
     classified = [text.rpartition(" :: ")[2] for text in metadata.get_all("Classifier") or () if text[:7] == "License"]

@@ -99,6 +99,7 @@
       input.dataset.drawn = "drawn";
       explain(input);
       if (FORM.lists.includes(field(input))) drawList(input);
+      if (field(input) in FORM.suggestions) offer(input);
       head(input);
     }
     showSchedule(form);
@@ -115,11 +116,11 @@
       list.id = id;
       document.body.append(list);
     }
-    list.replaceChildren(...choices[field(input)].map((name) => new Option(name, name)));
+    const names = [...(FORM.suggestions[field(input)] ?? []), ...(choices?.[field(input)] ?? [])];
+    list.replaceChildren(...names.map((name) => new Option(name, name)));
     input.setAttribute("list", id);
     input.autocomplete = "off";
-    const count = choices[field(input)].length;
-    row(input)?.querySelector("span").replaceChildren(count ? `or choose one of ${count} in the field` : "");
+    row(input)?.querySelector("span").replaceChildren(names.length ? `or choose one of ${names.length} in the field` : "");
   }
 
   // React keeps a field's value itself: it must see the change as if it were typed.

@@ -1,0 +1,65 @@
+"""What each detector looks at, from which sources, and the fix that it proposes for its handwritten test."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.detectors import Detector, detectors
+from harness.detectors.diagnosis import uses
+from tests.support.injected import INJECTED
+from tests.support.reference.markdown import page as whole
+from tests.support.reference.markdown import text
+
+_INTRODUCTION = (
+    "A detector looks for one bottleneck, or one doubt about the test. Evidence, fix and commands are those of one "
+    "example each: a report has the names, numbers and sizes of your platform. "
+    "[Observation](../observation.md) says from which sources each one works, and what its verdict lacks without one."
+)
+
+
+def page() -> str:
+    """The page of detectors."""
+    with TemporaryDirectory() as place:
+        return whole("Detectors", _INTRODUCTION, [line for each in detectors() for line in section(each, Path(place))])
+
+
+def section(detector: Detector, place: Path) -> list[str]:
+    """The lines about one detector; its example is stored at `place`."""
+    example = detector.detect(INJECTED[detector.NAME]().timeline(place / detector.NAME))[0]
+    needed = [each for each, loses in uses(detector).items() if not loses]
+    used = [f"{each} (without it, the verdict lacks {loses})" for each, loses in uses(detector).items() if loses]
+    faults = ", ".join(f"`--fault {each}`" for each in getattr(detector, "FAULTS", ()))
+    facts = {
+        "Looks at": _joined(detector.detect.__doc__),
+        "Platforms": ", ".join(getattr(detector, "TARGETS", ())),
+        "Needs": ", ".join(needed),
+        "Uses": ", ".join(used),
+        "Explained by": ", ".join(_link(each) for each in getattr(detector, "EXPLAINED_BY", {})),
+        "Example": text(example.title),
+        "Fix": example.fix,
+        "Injected by": faults,
+    }
+    commands = ["", "```text", *example.commands, "```"] if example.commands else []
+    evidence = [f"  * {text(each.statement)}" for each in example.evidence]
+    return [
+        f"## {detector.NAME}",
+        "",
+        _joined(detector.__doc__),
+        "",
+        *(
+            line
+            for name, fact in facts.items()
+            if fact
+            for line in (f"* {name}: {fact}", *(evidence if name == "Example" else ()))
+        ),
+        *commands,
+        "",
+    ]
+
+
+def _joined(docstring: str | None) -> str:
+    """A docstring's first paragraph as one line."""
+    return " ".join((docstring or "").partition("\n\n")[0].split())
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#{name})"
