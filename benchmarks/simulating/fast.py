@@ -17,7 +17,7 @@ from benchmarks.simulating.platforms import COMMAND, PIPELINE, PODS_A_RUN, ROOT
 from benchmarks.simulating.table import Table
 from harness.model import Scenario
 from harness.simulator.cluster.ranking import Ranks
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival, simulate_compactly
 from harness.simulator.kfp.records import OVER
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
@@ -107,7 +107,7 @@ _ONE = (
 def records(runs: int, nodes: int) -> int:
     """Everything that ends up in a run folder."""
     arrivals = [Arrival(0.0, Scenario(str(number), "run", {}, {})) for number in range(runs)]
-    return sum(1 for _ in simulate(profile(nodes), PIPELINE, arrivals, seed=1))
+    return sum(1 for _ in simulate_compactly(profile(nodes), PIPELINE, arrivals, seed=1))
 
 
 def alone(runs: int) -> tuple[float, float]:
