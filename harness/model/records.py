@@ -65,7 +65,7 @@ class PodSpans:
     """The spans of one pod's phases as one record: each phase begins when the one before it ends.
 
     `bounds` are the instants at which the phases begin and the last one ends, so one more than `phases`; the last one
-    is None while the pod is in its last phase. A simulation makes millions: one object of these costs a fifth of theirs.
+    is None while the pod is in its last phase. A simulation makes millions: objects for each span would cost too much.
     """
 
     run: str

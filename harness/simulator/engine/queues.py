@@ -31,14 +31,12 @@ class TokenBucket:
 
     def take(self, now: float, count: int = 1) -> float:
         """Reserve `count` tokens at `now`; returns the instant from which they can be used."""
-        tokens = self._tokens + (now - self._last) * self.rate
-        self._last = now
-        self._tokens = tokens = min(self.burst, tokens) - count
+        tokens, burst = self._tokens + (now - self._last) * self.rate, self.burst
+        tokens = (tokens if tokens < burst else burst) - count
+        self._last, self._tokens = now, tokens
         wait = -tokens / self.rate if tokens < 0 else 0.0
         if self._waits is not None:
             self._waits.observe(wait, count)
-        if not wait:
-            return now
         self.waited_s += wait
         return now + wait
 
