@@ -69,7 +69,8 @@ class Ranks:
     def best(self, shape: Shape) -> Node | None:
         """The best node for such a pod; none where it fits nowhere."""
         ranking = self._rankings.get(shape) or self._ranking(shape)
-        self._catch_up(ranking)
+        if ranking.seen != len(self._changes):
+            self._catch_up(ranking)
         heap = ranking.heap
         while heap:
             node = heap[0][3]
@@ -102,19 +103,18 @@ class Ranks:
 
     def _catch_up(self, ranking: _Ranking) -> None:
         """Add the nodes that changed since the last query for this ranking."""
-        most = 4 * len(self.nodes) + 64
-        changes = self._changes
+        changes, heap = self._changes, ranking.heap
         if len(changes) > _MOST_CHANGES:
             changes.clear()
             for each in self._rankings.values():
                 each.seen = _NEVER
         new = changes[ranking.seen :] if ranking.seen != _NEVER else ()
-        if ranking.seen == _NEVER or len(ranking.heap) + len(new) > most:
+        if ranking.seen == _NEVER or len(heap) + len(new) > 4 * len(self.nodes) + 64:
             ranking.heap = self._entries(ranking, self.nodes.values())
             heapify(ranking.heap)
         else:
             for entry in self._entries(ranking, new if len(new) < 2 else dict.fromkeys(new)):
-                heappush(ranking.heap, entry)
+                heappush(heap, entry)
         ranking.seen = len(changes)
 
     def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> list[_Entry]:

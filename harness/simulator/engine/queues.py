@@ -204,8 +204,7 @@ class ProcessorSharing:
         if self._loop.now >= self._armed:
             self._armed = inf
         self._advance()
-        heap = self._heap
-        due = self._virtual + 1e-9
+        heap, due = self._heap, self._virtual + 1e-9
         while heap and heap[0][0] <= due:
             job = heappop(heap)[2]
             done = job.done

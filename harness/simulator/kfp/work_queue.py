@@ -100,8 +100,9 @@ class WorkQueue:
             self._work()
 
     def _work(self) -> None:
-        while self._ready and self.busy < self.workers:
-            workflow, since = self._ready.popleft()
+        ready = self._ready
+        while ready and self.busy < self.workers:
+            workflow, since = ready.popleft()
             if workflow.busy:  # queued twice: by hand, and by a requeue
                 workflow.again = True
                 continue
