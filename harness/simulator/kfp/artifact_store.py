@@ -38,7 +38,7 @@ class ArtifactStore:
         self.loop = loop
         self.settings = settings
         self.installed = INSTALLED[settings.product]
-        self.capacity: int | float = settings.capacity  # as the profile has it: compiled code makes floats of floats
+        self.capacity = settings.capacity
         self.used = settings.used
         self.link = ProcessorSharing(loop, settings.bytes_per_s)
         self._memory = ProcessorSharing(loop, inf)  # where outputs are shared in memory: unlimited
