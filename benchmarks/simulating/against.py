@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.simulating.platforms import COMMAND, PODS_A_RUN, ROOT
 from benchmarks.simulating.table import Table
 
-TRIES = 3
+TRIES = 2
 RUNS = 10_000
 # In seconds of user time, without imports; every checkout has these functions.
 _MEASURED = {

@@ -3,63 +3,30 @@
 The format: https://prometheus.io/docs/instrumenting/exposition_formats (version 0.0.4).
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_MANY = 1024  # recent observations
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)  # seconds
 
 
 class Histogram:
-    """Counts of observations at or below each bound (ascending), and their sum.
-
-    Recent ones are kept as they are and counted together, which costs less than counting each.
-    """
-
-    __slots__ = ("_bounds", "_counts", "_recent", "_sum")
+    """Counts of observations at or below each bound (ascending), and their sum."""
 
     def __init__(self, bounds: Sequence[float] = _BOUNDS) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
-        self._recent: list[float] = []
-        self._sum = 0.0
+        self.sum = 0.0
 
     def observe(self, value: float, times: int = 1) -> None:
         """Count an observation, in the unit of the bounds."""
-        recent = self._recent
-        if times == 1:
-            recent.append(value)
-        if times != 1 or len(recent) == _MANY:
-            self._count()
-        if times != 1:
-            self._sum += times * value
-            self._counts[bisect_left(self._bounds, value)] += times
-
-    @property
-    def sum(self) -> float:
-        """The sum of all observations."""
-        self._count()
-        return self._sum
+        self.sum += times * value
+        self._counts[bisect_left(self._bounds, value)] += times
 
     def buckets(self) -> Iterator[tuple[str, int]]:
         """Each bound as text, ``+Inf`` last, with the number of observations at or below it."""
-        self._count()
         return zip((*map(_number, self._bounds), "+Inf"), accumulate(self._counts), strict=True)
-
-    def _count(self) -> None:
-        """Count the recent observations."""
-        recent, counts, before = self._recent, self._counts, 0
-        for value in recent:
-            self._sum += value
-        recent.sort()
-        for index, bound in enumerate(self._bounds):
-            until = bisect_right(recent, bound, before)
-            counts[index] += until - before
-            before = until
-        counts[-1] += len(recent) - before
-        recent.clear()
 
 
 Series = tuple[Mapping[str, str], float | Histogram]  # labels and value

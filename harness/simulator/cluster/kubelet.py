@@ -140,12 +140,11 @@ class Kubelet:
         """End all containers, the main container too if it still runs. On a dead machine nothing ends."""
         if _is_lost(pod):
             return
-        now = self._loop.now
         if pod.main_ended is None:
-            pod.main_ended = now
+            pod.main_ended = self._loop.now
         if exit_code or pod.reason == "":
             pod.exit_code, pod.reason, pod.message = exit_code, reason, message
-        pod.finished = now
+        pod.finished = self._loop.now
         pod.phase = "Failed" if pod.exit_code or pod.wait_error else "Succeeded"
         pod.station = pod.job = None
         self._listener.pod_changed(pod, _OVER)
@@ -217,11 +216,9 @@ class Kubelet:
 
 def _is_lost(pod: Pod) -> bool:
     """Whether the pod's machine is dead."""
-    node = pod.node
-    return node is not None and node.lost is not None
+    return pod.node is not None and pod.node.lost is not None
 
 
 def _stopped(pod: Pod) -> bool:
     """Whether the pod's containers get no further."""
-    node = pod.node
-    return pod.deleting is not None or pod.finished is not None or (node is not None and node.lost is not None)
+    return pod.deleting is not None or pod.finished is not None or _is_lost(pod)

@@ -103,18 +103,19 @@ class Ranks:
 
     def _catch_up(self, ranking: _Ranking) -> None:
         """Add the nodes that changed since the last query for this ranking."""
-        changes, heap = self._changes, ranking.heap
+        most = 4 * len(self.nodes) + 64
+        changes = self._changes
         if len(changes) > _MOST_CHANGES:
             changes.clear()
             for each in self._rankings.values():
                 each.seen = _NEVER
         new = changes[ranking.seen :] if ranking.seen != _NEVER else ()
-        if ranking.seen == _NEVER or len(heap) + len(new) > 4 * len(self.nodes) + 64:
+        if ranking.seen == _NEVER or len(ranking.heap) + len(new) > most:
             ranking.heap = self._entries(ranking, self.nodes.values())
             heapify(ranking.heap)
         else:
             for entry in self._entries(ranking, new if len(new) < 2 else dict.fromkeys(new)):
-                heappush(heap, entry)
+                heappush(ranking.heap, entry)
         ranking.seen = len(changes)
 
     def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> list[_Entry]:

@@ -31,12 +31,14 @@ class TokenBucket:
 
     def take(self, now: float, count: int = 1) -> float:
         """Reserve `count` tokens at `now`; returns the instant from which they can be used."""
-        tokens, burst = self._tokens + (now - self._last) * self.rate, self.burst
-        tokens = (tokens if tokens < burst else burst) - count
-        self._last, self._tokens = now, tokens
+        tokens = self._tokens + (now - self._last) * self.rate
+        self._last = now
+        self._tokens = tokens = min(self.burst, tokens) - count
         wait = -tokens / self.rate if tokens < 0 else 0.0
         if self._waits is not None:
             self._waits.observe(wait, count)
+        if not wait:
+            return now
         self.waited_s += wait
         return now + wait
 
@@ -204,7 +206,8 @@ class ProcessorSharing:
         if self._loop.now >= self._armed:
             self._armed = inf
         self._advance()
-        heap, due = self._heap, self._virtual + 1e-9
+        heap = self._heap
+        due = self._virtual + 1e-9
         while heap and heap[0][0] <= due:
             job = heappop(heap)[2]
             done = job.done

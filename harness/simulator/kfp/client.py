@@ -33,8 +33,7 @@ class Background:
     def add(self, count: int) -> None:
         """Queue requests."""
         self.waiting += count
-        if self._idle > 0:
-            self._start()
+        self._start()
 
     def employ(self, senders: int) -> None:
         """Change the number of senders; those that are too many stop when their request is sent."""
@@ -69,8 +68,7 @@ class Background:
     def _send(self) -> None:
         now, bucket = self._loop.now, self._bucket
         while self.waiting:
-            # All at once while there are tokens.
-            count = 1 if self.waiting == 1 else min(self.waiting, max(bucket.spare(now), int(bucket.rate * _BATCH_S), 1))
+            count = min(self.waiting, max(bucket.spare(now), int(bucket.rate * _BATCH_S), 1))
             self.waiting -= count
             self.sent += count
             at = bucket.take(now, count)
@@ -88,10 +86,9 @@ class Background:
 
     def _count(self, at: float) -> None:
         """All requests so far are sent by this time."""
-        if at > self._sent_by:
-            self._sent_by = at
+        self._sent_by = at = max(self._sent_by, at)
         while self._awaited and self._awaited[0][0] <= self.sent:
-            self._loop.at(self._sent_by, self._awaited.popleft()[1])
+            self._loop.at(at, self._awaited.popleft()[1])
 
 
 class Client:

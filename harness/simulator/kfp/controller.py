@@ -210,8 +210,9 @@ class Controller:
         failed = workflow.failed or workflow.stopping
         workflow.phase = FAILED if failed else SUCCEEDED
         for _, step in workflow.made():
-            if step.pod is not None and step.pod.name in self._cluster.pods:  # not deleted meanwhile
-                self._cluster.listener.pod_changed(step.pod, Change.LABELLED)
+            pod = step.pod
+            if pod is not None and pod.name in self._cluster.pods:  # not deleted meanwhile
+                self._cluster.listener.pod_changed(pod, Change.LABELLED)
         workflow.unsaid += of_end(workflow.graph)
         self.client.cleanup.add(self._requests.end)
         self.running -= 1
