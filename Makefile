@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test rehearse check bench mutants audit licences reference pictures sbom clean
+.PHONY: help demo test rehearse check bench compiled mutants audit licences reference pictures sbom clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,6 +39,13 @@ bench: $(VENV)/.installed-dev  ## benchmarks, as tables of ratios within one run
 
 bench-%: $(VENV)/.installed-dev  # one of them: make bench-capacity, make bench-drive ARGS=--long, …
 	$(BIN)/python benchmarks/$*.py $(ARGS)
+
+compiled: $(VENV)/.installed-dev  ## a wheel with the simulator's core compiled, in build/compiled
+	@# From a source archive: a build in place would leave compiled modules, which hide later changes.
+	rm -rf build/compiled
+	$(BIN)/hatchling build -t sdist -d build/compiled
+	HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
+	  --wheel-dir build/compiled build/compiled/*.tar.gz
 
 mutants: $(VENV)/.installed-dev  ## change the code and see whether a test notices: make mutants ARGS='harness.analysis.slo*'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mutants]'

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.model.options import Option
     from harness.plan.plans import PlannedTest
     from harness.plan.validate import Checked
-    from harness.simulator.fast import Arrival, Record
+    from harness.simulator.fast import Arrival, Compact
     from harness.simulator.profile import FaultPlan, Profile
     from harness.store.folder import RunFolder
 
@@ -154,25 +154,25 @@ def _arrivals(folder: "RunFolder", test: "PlannedTest") -> "list[Arrival]":
 
 def _records(
     profile: "Profile", faults: "tuple[FaultPlan, ...]", checked: "Checked", arrivals: "list[Arrival]"
-) -> "Iterator[Record]":
-    from harness.simulator.fast import simulate
+) -> "Iterator[Compact]":
+    from harness.simulator.fast import simulate_compactly
 
     given, package = checked.settings, checked.prepared.package
     assert package is not None
-    return simulate(
+    return simulate_compactly(
         profile, package, arrivals,
         faults=faults, seed=given.seed, origin_at=_ORIGIN_AT, drain_s=given.limits.drain_s,
     )  # fmt: skip
 
 
-def _write(folder: "RunFolder", records: "Iterator[Record]") -> None:
+def _write(folder: "RunFolder", records: "Iterator[Compact]") -> None:
     """Write many records of a kind at once: nobody reads the folder yet."""
-    from harness.store.folder import encode
+    from harness.store.folder import encode, kind_of
 
     lines: defaultdict[type, list[bytes]] = defaultdict(list)
     with folder.recorder() as recorder:
         for record in records:
-            kind = type(record)
+            kind = kind_of(record)
             lines[kind].append(encode(record))
             if len(lines[kind]) == _CHUNK:
                 recorder.append(kind, b"".join(lines.pop(kind)))

@@ -7,7 +7,7 @@ A missing end is ``None``: never 0, never 1970.
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
 from harness.model.findings import Diagnosis, Evidence, Finding, NotJudged, Validity
 from harness.model.plan import Limits, Plan
-from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
+from harness.model.records import Event, Node, Outcome, PodSpans, Sample, Span, Submission
 from harness.model.scenario import Scenario
 from harness.model.schedules import (
     Burst,
@@ -39,6 +39,7 @@ __all__ = [
     "Outcome",
     "PipeswarmError",
     "Plan",
+    "PodSpans",
     "Poisson",
     "Ramp",
     "Replay",

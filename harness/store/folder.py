@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import Enum
+from functools import lru_cache
 from itertools import cycle, islice
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,7 @@ import orjson
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
-from harness.model.records import Event, Node, Sample, Span, Submission
+from harness.model.records import Event, Node, PodSpans, Sample, Span, Submission
 from harness.store import checks, csv_files, files, manifest, names
 
 # The kinds of records and the file of each.
@@ -261,7 +262,7 @@ class Recorder:
 
     def write(self, record: object) -> None:
         """Append one record; once this returns, the record survives the end of the process."""
-        self.append(type(record), encode(record))
+        self.append(kind_of(record), encode(record))
 
     def append(self, kind: type, lines: bytes) -> None:
         """Append lines made by `encode`, here or in another process."""
@@ -320,13 +321,45 @@ class Tail(Generic[R]):
             yield decode(self._kind, raw)
 
 
+def kind_of(record: object) -> type:
+    """The kind of lines that `encode` makes of a record."""
+    return Span if type(record) is PodSpans else type(record)
+
+
 def encode(record: object) -> bytes:
-    """One record as a JSON line. A mapping becomes a JSON string, so that every column of the table is a scalar."""
+    """A record as a JSON line, a pod's spans as one each.
+
+    A mapping becomes a JSON string, so that every column of the table is a scalar.
+    """
+    if type(record) is PodSpans:
+        return _encode_spans(record)
     if mappings := _MAPPINGS[type(record)]:
         raw = asdict(record)  # type: ignore[call-overload]  # every kind is a dataclass
         raw |= {name: orjson.dumps(raw[name], option=orjson.OPT_SORT_KEYS).decode() for name in mappings}
         return orjson.dumps(raw, option=orjson.OPT_APPEND_NEWLINE)
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _encode_spans(pod: PodSpans) -> bytes:
+    """The lines that `encode` would make of its spans: they differ in the phase and the two instants only."""
+    head, tail = f'{{"run":{_text(pod.run)},"step":{orjson.dumps(pod.step).decode()},"phase":"', _span_end(pod)
+    bounds = ["null" if at is None else str(at) for at in pod.bounds]
+    return "".join(
+        [
+            f'{head}{phase}","started_at":{begun_at},"ended_at":{ended_at}{tail}'
+            for phase, begun_at, ended_at in zip(pod.phases, bounds, bounds[1:], strict=False)
+        ]
+    ).encode()
+
+
+def _span_end(pod: PodSpans) -> str:
+    task, node, source = _text(pod.task), _text(pod.node), _text(pod.source)
+    return f',"task":{task},"attempt":0,"node":{node},"source":{source},"resolution_s":0.0}}\n'
+
+
+@lru_cache(2**14)
+def _text(value: str | None) -> str:
+    return orjson.dumps(value).decode()
 
 
 def decode(kind: type[R], raw: Mapping[str, Any]) -> R:

@@ -145,7 +145,8 @@ class Node:
         self.pull_free = 0.0  # when the running pulls are complete
         self.processor = ProcessorSharing(loop, pool.cpu)
         self.version = 0  # counts changes of the free amounts
-        self._count_free()
+        self.free = 0.0
+        self._reserve(Shape(), 0)
 
     def fits(self, shape: Shape) -> bool:
         """Whether the free resources suffice, regardless of labels and taints."""
@@ -183,28 +184,24 @@ class Node:
 
     def take(self, pod: Pod) -> None:
         """Reserve the pod's requests."""
-        shape = pod.shape
-        self.cpu_free -= shape.cpu
-        self.memory_free -= shape.memory
-        self.gpu_free -= shape.gpu
-        self.pods_free -= 1
+        self._reserve(pod.shape, 1)
         self.pods[pod.name] = pod
         self.idle_since = None
-        self._count_free()
         roomy = self.cpu_free >= 0 and self.memory_free >= 0 and self.gpu_free >= 0 and self.pods_free >= 0
         assert roomy, f"{self.name} is overcommitted"
 
     def give_back(self, pod: Pod) -> None:
         """Free the pod's requests."""
-        shape = pod.shape
-        self.cpu_free += shape.cpu
-        self.memory_free += shape.memory
-        self.gpu_free += shape.gpu
-        self.pods_free += 1
-        self._count_free()
+        self._reserve(pod.shape, -1)
         del self.pods[pod.name]
 
-    def _count_free(self) -> None:
+    def _reserve(self, shape: Shape, count: int) -> None:
+        """Take so many times the shape's requests from what is free."""
+        cpu, memory, gpu, *_ = shape
+        self.cpu_free -= count * cpu
+        self.memory_free -= count * memory
+        self.gpu_free -= count * gpu
+        self.pods_free -= count
         self.free = self.cpu_free / (self.cpu or 1) + self.memory_free / (self.memory or 1)
 
     @property

@@ -69,7 +69,8 @@ class Ranks:
     def best(self, shape: Shape) -> Node | None:
         """The best node for such a pod; none where it fits nowhere."""
         ranking = self._rankings.get(shape) or self._ranking(shape)
-        self._catch_up(ranking)
+        if ranking.seen != len(self._changes):
+            self._catch_up(ranking)
         heap = ranking.heap
         while heap:
             node = heap[0][3]

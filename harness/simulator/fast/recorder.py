@@ -1,10 +1,8 @@
 """Records of pods, nodes and runs, made from the changes in the cluster."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, make_dataclass
-from typing import Any
 
-from harness.model import Event, Node, Sample, Span
+from harness.model import Event, Node, PodSpans, Sample, Span
 from harness.model.phases import (
     CPU_LIMIT_CORES,
     FAILED,
@@ -31,7 +29,7 @@ from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.fast.records import SOURCE, Record
+from harness.simulator.fast.records import SOURCE, Compact, Record
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.launcher import CFS_PERIODS_PER_S, Launch
 from harness.simulator.kfp.records import OVER, Run
@@ -40,6 +38,7 @@ from harness.simulator.platform import Platform
 
 _EXPLANATION_S = 1.0  # how long equal pods share the scheduler's explanation
 _PHASES: tuple[str, ...] = (SCHEDULING, PULLING, STARTING, RUNNING, STORING)
+_BLOCKED_PHASES = (SCHEDULING, UNSCHEDULABLE, *_PHASES[1:])
 _ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # even with a length of 0
 # Reason and type of the events recorded for changes of pods.
 _REASONS: Mapping[Change, tuple[str, str]] = {
@@ -49,9 +48,6 @@ _REASONS: Mapping[Change, tuple[str, str]] = {
     Change.PULL_FAILED: ("Failed", "Warning"),
     Change.PREEMPTED: ("Preempted", "Normal"),
 }
-# A frozen dataclass sets each field through `object.__setattr__`, which takes four times as long as all the rest. There
-# are millions of spans: each is created as an unfrozen class with the same slots and then changes its class.
-_Unfrozen = make_dataclass("_Unfrozen", [(each.name, each.type, each) for each in fields(Span)], slots=True)
 _CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
 _READ = 20  # failed workflows whose nodes are read, as an observer reads a bounded number
 _NOTED = {_CREATED, *_ENDS, *_REASONS, Change.REFUSED}  # most changes are others, which only show in the spans
@@ -124,7 +120,7 @@ class Recorder:
 
     # --- records ------------------------------------------------------------------------------------------------
 
-    def take(self) -> Iterator[Record]:
+    def take(self) -> Iterator[Compact]:
         """The records since the last call."""
         calendar = self._calendar
         events, self._events = self._events, []
@@ -139,7 +135,7 @@ class Recorder:
                 self._read += 1
                 yield from _reasons(run, calendar)
 
-    def rest(self) -> Iterator[Record]:
+    def rest(self) -> Iterator[Compact]:
         """All nodes, and the runs and pods that have not ended."""
         calendar = self._calendar
         for node in self._nodes.values():
@@ -150,7 +146,7 @@ class Recorder:
         for pod in self._going.values():
             yield from self._pod(pod, calendar)
 
-    def _pod(self, pod: Pod, calendar: Calendar) -> list[Record]:
+    def _pod(self, pod: Pod, calendar: Calendar) -> list[Compact]:
         """A pod's spans, and its requests: once per task, and again for each pod whose requests differ."""
         assert isinstance(pod.owner, Workflow)
         task = _task(pod)
@@ -241,42 +237,39 @@ def _run(run: Run, calendar: Calendar) -> Iterator[Record]:
         yield Event(learned_at, "Run", run.id, run.state, "", SOURCE, run.id, type=kind)
 
 
-def _span(*values: Any) -> Span:
-    span: Any = _Unfrozen(*values)
-    span.__class__ = Span
-    return span  # type: ignore[no-any-return]
-
-
-def _life(pod: Pod, task: str, run_id: str, calendar: Calendar, uploading: float | None) -> list[Record]:
-    """The spans of a pod's phases so far; a lost pod ends in its current phase.
+def _life(pod: Pod, task: str, run_id: str, calendar: Calendar, uploading: float | None) -> list[Compact]:
+    """The phases of a pod so far, and how it failed; a lost pod ends in its current phase.
 
     Storing begins when `uploading` did, if the log was read, else with the end of the main container.
     """
-    found: list[Record] = []
-    at, over, name, node = calendar.ns, pod.finished, pod.name, pod.node.name if pod.node is not None else None
+    over, begun = pod.finished, pod.created
     ends: tuple[float | None, ...]
     phases, ends = _PHASES, (
         pod.scheduled, pod.pulled, pod.started, pod.main_ended if uploading is None else uploading, over,
     )  # fmt: skip
     if pod.unschedulable is not None:
-        phases, ends = (SCHEDULING, UNSCHEDULABLE, *phases[1:]), (pod.unschedulable, *ends)
-    # A phase begins where the previous one ends: each instant is converted once.
-    begun, begun_at = pod.created, at(pod.created)
+        phases, ends = _BLOCKED_PHASES, (pod.unschedulable, *ends)
+    at = calendar.ns
+    shown: list[str] = []
+    bounds: list[int | None] = [at(begun)]
     for phase, end in zip(phases, ends, strict=True):
         until = over if end is None else end
         if until is None:
-            found.append(_span(run_id, name, phase, begun_at, None, task, 0, node, SOURCE))
+            shown.append(phase)
+            bounds.append(None)
         elif until > begun or phase in _ALWAYS_SHOWN:
-            until_at = at(until)
-            found.append(_span(run_id, name, phase, begun_at, until_at, task, 0, node, SOURCE))
-            begun, begun_at = until, until_at
+            shown.append(phase)
+            bounds.append(at(until))
+            begun = until
         if end is None:
             break
+    node = pod.node.name if pod.node is not None else None
+    found: list[Compact] = [PodSpans(run_id, pod.name, task, node, SOURCE, shown, bounds)]
     if pod.exit_code and over is not None:
         reason, text = _end(pod)
-        found.append(Event(calendar.ns(over), "Pod", name, reason, text, SOURCE, run_id, type="Warning"))
+        found.append(Event(at(over), "Pod", pod.name, reason, text, SOURCE, run_id, type="Warning"))
     if pod.wait_error and over is not None:
-        found.append(Event(calendar.ns(over), "Pod", name, "Error", pod.wait_error, SOURCE, run_id, type="Warning"))
+        found.append(Event(at(over), "Pod", pod.name, "Error", pod.wait_error, SOURCE, run_id, type="Warning"))
     return found
 
 

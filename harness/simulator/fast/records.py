@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from harness.model import Event, Node, Sample, Scenario, Span, Submission
+from harness.model import Event, Node, PodSpans, Sample, Scenario, Span, Submission
 
 SOURCE = "simulator"
 
 Record = Submission | Span | Event | Node | Sample
+Compact = Record | PodSpans  # one object a pod instead of one a span
 
 
 @dataclass(frozen=True, slots=True)

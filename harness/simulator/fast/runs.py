@@ -14,7 +14,7 @@ from harness.model.phases import (
 )  # fmt: skip
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.recorder import Recorder
-from harness.simulator.fast.records import Arrival, Record
+from harness.simulator.fast.records import Arrival, Compact
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
 from harness.simulator.kube_objects.usage import Meter
@@ -28,7 +28,7 @@ _PAGE = 20  # runs of a page, by default
 
 def simulate_runs(
     recorder: Recorder, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float, sample_s: float
-) -> Iterator[Record]:
+) -> Iterator[Compact]:
     """Submit runs of the pipeline in `package` to the recorder's platform.
 
     Args:

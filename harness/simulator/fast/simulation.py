@@ -8,10 +8,11 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from harness.model import PodSpans
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.executions import simulate_executions
 from harness.simulator.fast.recorder import Recorder
-from harness.simulator.fast.records import Arrival, Record
+from harness.simulator.fast.records import Arrival, Compact, Record
 from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
 from harness.simulator.faults import inject
 from harness.simulator.platform import Platform
@@ -29,7 +30,29 @@ def simulate(
     drain_s: float = 86_400.0,
     sample_s: float = SAMPLE_S,
 ) -> Iterator[Record]:
-    """Simulate a platform under these arrivals.
+    """As `simulate_compactly`, with each span as a record of its own."""
+    for each in simulate_compactly(
+        profile, package, arrivals,
+        faults=faults, seed=seed, origin_at=origin_at, drain_s=drain_s, sample_s=sample_s,
+    ):  # fmt: skip
+        if isinstance(each, PodSpans):
+            yield from each.spans()
+        else:
+            yield each
+
+
+def simulate_compactly(
+    profile: Profile,
+    package: bytes,
+    arrivals: Sequence[Arrival],
+    *,
+    faults: Sequence[FaultPlan] = (),
+    seed: int = 0,
+    origin_at: int = 0,
+    drain_s: float = 86_400.0,
+    sample_s: float = SAMPLE_S,
+) -> Iterator[Compact]:
+    """Simulate a platform under these arrivals; the spans of a pod are one record.
 
     Args:
         profile: the platform's settings.

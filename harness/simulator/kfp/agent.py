@@ -58,19 +58,20 @@ class Agent:
 
     def _push(self, workflow: Workflow) -> None:
         self._queue.append(workflow)
-        self._work()
+        if self._busy < self.settings.workers:
+            self._work()
 
     def _work(self) -> None:
-        while self._queue and self._busy < self.settings.workers:
+        queue, settings, known_at = self._queue, self.settings, self._loop.now
+        while queue and self._busy < settings.workers:
             self._busy += 1
-            workflow = self._queue.popleft()
+            workflow = queue.popleft()
             workflow.unreported = False
             self._waiting -= 1
-            known_at = self._loop.now
-            done_at = known_at + self.settings.report_s
+            begun_at = known_at
             if workflow.finished is not None:
-                done_at = self._server.bucket.take(known_at, self._tokens) + self.settings.report_s
-            self._loop.at(done_at, self._reported, workflow, workflow.phase, known_at)
+                begun_at = self._server.bucket.take(known_at, self._tokens)
+            self._loop.at(begun_at + settings.report_s, self._reported, workflow, workflow.phase, known_at)
 
     def _reported(self, workflow: Workflow, phase: str, known_at: float) -> None:
         self._busy -= 1

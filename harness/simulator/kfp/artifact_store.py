@@ -43,7 +43,7 @@ class ArtifactStore:
         self.link = ProcessorSharing(loop, settings.bytes_per_s)
         self._memory = ProcessorSharing(loop, inf)  # where outputs are shared in memory: unlimited
         self.request_s = settings.request_s
-        self.unreachable: Callable[[Node], bool] = lambda _: False
+        self.unreachable: Callable[[Node], bool] | None = None  # whether it is from a node
         self.requests: Counter[tuple[str, str]] = Counter()  # (type, HTTP status)
         # Seconds by request type, to the first or last byte of the response as the product measures it.
         self.durations: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(self.installed.bounds))
@@ -135,4 +135,4 @@ class ArtifactStore:
         done(pod, size, None)
 
     def _reaches(self, pod: Pod) -> bool:
-        return pod.node is None or not self.unreachable(pod.node)
+        return self.unreachable is None or pod.node is None or not self.unreachable(pod.node)

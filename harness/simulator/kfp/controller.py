@@ -41,7 +41,7 @@ class Controller:
     ) -> None:
         self._loop = loop
         self.settings = settings
-        self._requests = settings.requests_of_version
+        self._requests, self._settle_s = settings.requests_of_version, settings.settle_of_version_s
         self.client = Client(loop, settings)
         self.queue = WorkQueue(loop, settings)
         self.queue.serve(Workflow, self._reconcile)
@@ -140,7 +140,7 @@ class Controller:
                 self._loop.at(at, self._create_and_go_on, workflow, due[position:])
                 return
             self.pods.create(workflow, index)
-        requests = 1 + (self._requests.results if workflow.over else 0)
+        requests = 1 if workflow.finished is None else 1 + self._requests.results
         at = self.client.workflows.take(now, requests)
         if at > now:
             self._loop.at(at, self._updated, workflow)
@@ -154,15 +154,15 @@ class Controller:
     def _updated(self, workflow: Workflow) -> None:
         counts = self.client.counts
         counts["workflows update"] += 1
-        if workflow.over:
-            counts["workflowtaskresults deletecollection"] += self._requests.results
-        else:
+        if workflow.finished is None:
             self.queue.expect(workflow)
+        else:
+            counts["workflowtaskresults deletecollection"] += self._requests.results
         self.client.events.add(workflow.unsaid)
         workflow.unsaid = 0
         self._changed(workflow)
-        if self.settings.settle_of_version_s:
-            self._loop.after(self.settings.settle_of_version_s, self.queue.done, workflow)
+        if self._settle_s:
+            self._loop.after(self._settle_s, self.queue.done, workflow)
         else:
             self.queue.done(workflow)
 
@@ -210,8 +210,9 @@ class Controller:
         failed = workflow.failed or workflow.stopping
         workflow.phase = FAILED if failed else SUCCEEDED
         for _, step in workflow.made():
-            if step.pod is not None and step.pod.name in self._cluster.pods:  # not deleted meanwhile
-                self._cluster.listener.pod_changed(step.pod, Change.LABELLED)
+            pod = step.pod
+            if pod is not None and pod.name in self._cluster.pods:  # not deleted meanwhile
+                self._cluster.listener.pod_changed(pod, Change.LABELLED)
         workflow.unsaid += of_end(workflow.graph)
         self.client.cleanup.add(self._requests.end)
         self.running -= 1

@@ -76,9 +76,9 @@ class WorkQueue:
 
     def expect(self, workflow: Queued) -> None:
         """Add an entry that leads to a reconciliation only if the workflow changes until then."""
-        now = self._loop.now
-        due = now + self.requeue_s
-        workflow.look_at = min(workflow.look_at, due) if workflow.look_at > now else due
+        now, due = self._loop.now, self._loop.now + self.requeue_s
+        if not now < workflow.look_at <= due:
+            workflow.look_at = due
 
     def done(self, workflow: Queued) -> None:
         """End the reconciliation of a workflow, which frees its worker."""
@@ -100,13 +100,15 @@ class WorkQueue:
             self._work()
 
     def _work(self) -> None:
-        while self._ready and self.busy < self.workers:
-            workflow, since = self._ready.popleft()
+        ready = self._ready
+        while ready and self.busy < self.workers:
+            workflow, since = ready.popleft()
             if workflow.busy:  # queued twice: by hand, and by a requeue
                 workflow.again = True
                 continue
-            self.waits.observe(self._loop.now - since)
-            self._begun[workflow] = self._loop.now
+            now = self._loop.now
+            self.waits.observe(now - since)
+            self._begun[workflow] = now
             self.busy += 1
             workflow.busy, workflow.queued = True, False
             reconcile = self._reconcile[type(workflow)]

@@ -90,7 +90,7 @@ class WorkflowPods:
             self._cluster.kubelet.finish(pod, SIGTERMED, "Error")
 
     def _requeue(self, workflow: Workflow) -> None:
-        if not workflow.over:
+        if workflow.finished is None:
             self._queue.requeue(workflow)
 
     def _request_again(self, workflow: Workflow, index: int) -> None:
