@@ -47,8 +47,8 @@ def test_a_slow_one_of_two_replicas_is_found(tmp_path):
 
 def test_where_one_replica_did_everything_both_explanations_are_given(tmp_path):
     story = executed(replica=lambda _: 0, queue=lambda _: 9.0, computing=lambda _: 2.5)
-    uneven, full = diagnose(story.timeline(tmp_path)).findings[:2]
-    assert (uneven.name, full.name) == ("lb-imbalance", "runtime-saturated")
+    full, uneven = diagnose(story.timeline(tmp_path), {}).findings[:2]
+    assert (full.name, uneven.name) == ("runtime-saturated", "lb-imbalance")
     assert "the load balancer does not use them" in full.fix
     assert full.confidence < 0.7
 
