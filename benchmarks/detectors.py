@@ -6,8 +6,9 @@
 simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--write` stores the
 outcome, with its seed, in `benchmarks/results/detectors.md`. `--keep` keeps what was simulated in a folder, and uses it
 again: after a change of detectors the same tests are judged in seconds; after a change of the simulator, of the
-distribution or of a removal, take another folder. `--fit`, after a change of the detectors' judgement, first corrects
-their confidence by every other test (`harness/detectors/confidence_shifts.py`), and shows the rest.
+distribution or of a removal, take another folder. `--fit`, after a change of the detectors' judgement, corrects their
+confidence by these tests (`harness/detectors/confidence_shifts.py`): a call with another seed then shows what it is
+worth.
 """
 
 import argparse
@@ -50,12 +51,11 @@ class Test:
 def main() -> int:
     """Print the tables; 1 when a promise is missed."""
     options = _options()
-    shifts = _fit(options) if options.fit else SHIFTS
-    numbers = range(1, options.tests, 2) if options.fit else range(options.tests)
-    half = f", of these the {len(numbers)} to which the confidence was not fitted" if options.fit else ""
-    lines = [f"seed {options.seed}, {options.tests} tests{half}", ""]
+    lines = [f"seed {options.seed}, {options.tests} tests", ""]
     print(lines[0], flush=True)
-    tests = [*judge_all(options, numbers, shifts)]
+    if options.fit:
+        return _fit(options)
+    tests = [*judge_all(options, SHIFTS)]
     kept, table = _accuracy(tests)
     tenths = reliability(each.verdict for each in tests)
     unconfirmed, early = _live(tests)
@@ -75,11 +75,11 @@ def main() -> int:
     )
 
 
-def judge_all(options: argparse.Namespace, numbers: range, shifts: Mapping[str, float]) -> Iterator[Test]:
-    """The drawn tests with these numbers and their verdicts, in order."""
+def judge_all(options: argparse.Namespace, shifts: Mapping[str, float]) -> Iterator[Test]:
+    """The drawn tests and their verdicts, in order."""
     judge = partial(_judged, options.seed, shifts, options.keep)
     with ProcessPoolExecutor(options.jobs) as pool:
-        yield from pool.map(judge, numbers)
+        yield from pool.map(judge, range(options.tests))
 
 
 def _judged(seed: int, shifts: Mapping[str, float], keep: Path | None, number: int) -> Test:
@@ -93,15 +93,14 @@ def _judged(seed: int, shifts: Mapping[str, float], keep: Path | None, number: i
 # --- fitting the confidence --------------------------------------------------------------------------------------
 
 
-def _fit(options: argparse.Namespace) -> dict[str, float]:
-    tests = [*judge_all(options, range(0, options.tests, 2), {})]
-    shifts = fitted([named for each in tests for named in each.verdict.named])
+def _fit(options: argparse.Namespace) -> int:
+    shifts = fitted([named for each in judge_all(options, {}) for named in each.verdict.named])
     head, _, _ = SHIFTS_FILE.read_text(encoding="utf-8").partition("SHIFTS:")
     rows = "".join(f'    "{name}": {shift:.2f},\n' for name, shift in sorted(shifts.items()))
-    written = f"SHIFTS: Mapping[str, float] = {{  # {len(tests)} tests of seed {options.seed}\n{rows}}}\n"
+    written = f"SHIFTS: Mapping[str, float] = {{  # {options.tests} tests of seed {options.seed}\n{rows}}}\n"
     SHIFTS_FILE.write_text(head + written, encoding="utf-8")
-    print(f"fitted to {len(tests)} tests of seed {options.seed}", flush=True)
-    return shifts
+    print(written, end="")
+    return 0
 
 
 # --- which finding comes first -----------------------------------------------------------------------------------
@@ -213,7 +212,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: another each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: cores)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was simulated, and use it again")
-    parser.add_argument("--fit", action="store_true", help="first correct the confidence, by every other test")
+    parser.add_argument("--fit", action="store_true", help="correct the confidence by these tests, and show no more")
     parser.add_argument("--write", action="store_true", help="store the outcome in benchmarks/results")
     parser.add_argument("--show", action="store_true", help="print every test, not only those with a wrong answer")
     return parser.parse_args()

@@ -23,6 +23,8 @@ _SHARE = 0.3
 _COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _QUEUED = 0.1  # of all time: shorter queues do not prolong loading
 _MOSTLY = 0.4  # of all time spent moving data: whatever else there is, it takes that long
+_UNDISTURBED = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
+_GREW = 2.0  # times as long as in the beginning
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
 _PROBED = 0.3  # of a load's time
@@ -30,7 +32,7 @@ _SURE, _UNSURE, _HARDLY = 0.85, 0.6, 0.3
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Loading takes longer than computing, and the workers rarely compute.
+    """Loading takes longer than computing, and the workers rarely compute; or loading became slow while none waited.
 
     Loading also takes longer when a worker does other work meanwhile. So the replica with the shortest loads counts,
     and what its workers do while they have work: workers that are merely overloaded compute for much of the time.
@@ -47,7 +49,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     loading, computing = _loading(done), float(np.median(done.computing))
     workers = saturation(timeline)
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
-    if share < _SHARE or (loading <= computing and workers.moving <= computed):
+    grew = workers.waiting < _UNDISTURBED and _growth(done) >= _GREW
+    if share < _SHARE or (loading <= computing and workers.moving <= computed and not grew):
         return []
     busy = workers.computing > _COMPUTING
     if queued >= _QUEUED and workers.moving < _MOSTLY and (busy or (not done.replicas and _unevenly_loaded(timeline))):
@@ -70,6 +73,12 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(gain),
         )
     ]
+
+
+def _growth(done: Executions) -> float:
+    """How many times as long loading takes in the last quarter of the executions as in the first (medians)."""
+    early, late = (float(np.median(each)) for each in quarters(done.loading))
+    return late / max(early, 1e-9)
 
 
 def _evidence(done: Executions) -> tuple[Evidence, ...]:

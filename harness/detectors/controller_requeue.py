@@ -15,6 +15,7 @@ USES = {
 }
 TARGETS = ("kfp", "argo")
 EXPLAINED_BY = HELD
+OVERSTATED_EARLY = True
 NOT_INJECTED = "it is how the controller works by default: the profile kfp-default-install shows it"
 
 _FIX = (

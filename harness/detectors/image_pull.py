@@ -27,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     wait = scheduling_wait(timeline)
     pulling_share = critical_path(timeline).shares[PULLING]
     # Pods that wait for a node wait for the pods that hold one, and those pull.
-    share = min(1.0, (pulling_share + wait.share * wait.pulling) * startup_delay(timeline).amplification)
+    share = min(1.0, (pulling_share + wait.share * wait.holders.pulling) * startup_delay(timeline).amplification)
     pods = timeline.stretches(PULLING)
     seconds = floats(pods, "end_s") - floats(pods, "start_s")
     seconds = seconds[np.isfinite(seconds)]

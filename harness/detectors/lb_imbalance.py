@@ -28,7 +28,8 @@ _FIX = (
     "worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance."
 )
 _COMMANDS = ("kubectl get services,endpointslices -A | grep runtime",)
-_ONLY_ONE = 0.6  # all that the load balancer chose from is one replica, which several would relieve
+# By default a runtime has one replica: one that did everything is more often alone than favoured.
+_ONLY_ONE = 0.3
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
@@ -53,8 +54,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     waited, elsewhere = float(done.queued[here].mean()), float(done.queued[rest].mean()) if rest.any() else 0.0
     if waited <= elsewhere:
         return []  # a faster replica rightly gets more
-    whole = float(done.inside.sum())
-    lost = (waited - elsewhere) * int(counts[busiest]) / max(whole, 1e-9)
+    # Executions elsewhere wait as well, but less; and spread over idle workers, too, all would wait less.
+    beyond = done.inside - done.computing
+    longer = float(beyond[here].mean() - (beyond[rest].mean() if rest.any() else 0.0))
+    lost = longer * int(counts[busiest]) / max(float(done.inside.sum()), 1e-9)
+    work = saturation(timeline)
+    gain = max(lost, work.waiting * (1 - work.used))
     return [
         Finding(
             NAME,
@@ -75,7 +80,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Balance by least connections (nginx least_conn, a service mesh), and let clients open new connections: a "
             "kept-alive connection stays with its replica.",
             ("kubectl get services,endpointslices -A | grep runtime",),
-            slowed(max(lost, 0.1)),
+            slowed(max(gain, 0.1)),
         )
     ]  # fmt: skip
 
@@ -100,7 +105,7 @@ def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
             "See whether the runtime has more replicas than this one. If it has, let the load balancer use them: "
             "least connections, and clients that open new connections.",
             ("kubectl get deployments,endpointslices -A | grep runtime",),
-            slowed(waiting),
+            slowed(waiting / 2),  # with a second replica, which is the least that there may be
         )
     ]  # fmt: skip
 

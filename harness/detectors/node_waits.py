@@ -28,7 +28,7 @@ def status_commands(timeline: Timeline) -> tuple[str, ...]:
 
 def certainty(confidence: float, wait: SchedulingWait) -> float:
     """`confidence`, less where pods mostly pull or store: more nodes would not end what those wait for."""
-    return confidence if wait.working >= _WORKING else 0.6
+    return confidence if wait.holders.working >= _WORKING else 0.6
 
 
 def waiting_evidence(timeline: Timeline, wait: SchedulingWait) -> tuple[Evidence, ...]:

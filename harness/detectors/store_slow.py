@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.failures import failures
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
@@ -27,6 +28,7 @@ USES = {
     Capability.LOGS: "uploads within steps, which are part of running",
     Capability.STORE_REQUESTS: "how long the store itself took",
 }
+OVERSTATED_EARLY = True
 FAULTS = ("store-slow",)
 
 _SHARE = 0.15
@@ -38,18 +40,17 @@ _SURE, _FAILING, _BY_REQUESTS = 0.85, 0.4, 0.6
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Storing takes a large share of the runs' time; failing writes may take long for another reason."""
-    stored = storing(timeline)
-    wait = scheduling_wait(timeline)
+    stored, chain, wait = storing(timeline), critical_path(timeline), scheduling_wait(timeline)
     # Pods that wait for a node wait for the pods that hold one, and those store.
-    share = min(1.0, (stored.share + wait.share * wait.storing) * startup_delay(timeline).amplification)
+    share = min(1.0, (chain.storing + wait.share * wait.holders.storing) * startup_delay(timeline).amplification)
     cost = min(1.0, share * (1 + _reading(timeline)))
     failing = any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline))
     requests = tuple(_slow_requests(timeline))
     if cost >= _SHARE and stored.slow_s >= _LEAST_S:
-        waited = ", or waiting for a node that is busy storing" if share > stored.share + _WAITED else ""
+        waited = ", or waiting for a node that is busy storing" if share > chain.storing + _WAITED else ""
         title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs{waited}"
         confidence = _FAILING if failing else _SURE if share >= _SHARE else _BY_REQUESTS
-        return [_finding(timeline, title, confidence, (*_of_pods(stored), *requests), slowed(cost))]
+        return [_finding(timeline, title, confidence, (*_of_pods(stored, chain.storing), *requests), slowed(cost))]
     if stored.logs:
         return []
     if requests:
@@ -81,12 +82,12 @@ def _finding(
     )
 
 
-def _of_pods(stored: Storing) -> Iterator[Evidence]:
-    yield Evidence(f"{stored.share:.1%} of all run time was spent storing", stored.share, "share", "spans")
+def _of_pods(stored: Storing, share: float) -> Iterator[Evidence]:
+    yield Evidence(f"{share:.1%} of all run time, the runs waited for outputs to be stored", share, "share", "spans")
     if stored.logs:
         yield Evidence(
             f"{stored.logs:,} steps' logs show when they uploaded their outputs; "
-            f"{stored.share - stored.seen:.1%} of all run time is assumed for the other steps",
+            "as much is assumed for the other steps of the same task",
             float(stored.logs), "pods", "samples", f"metric = {UPLOAD_SECONDS}",
         )  # fmt: skip
     yield Evidence(

@@ -46,7 +46,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     # With requests of what is used, as many times more pods fit, and wait as many times less. Pods that pull or store
     # use hardly anything.
-    gain = wait.share * (1 - min(1.0, used / max(held * wait.working, 1e-9)))
+    gain = wait.share * (1 - min(1.0, used / max(held * wait.holders.working, 1e-9)))
     return [
         Finding(
             NAME,

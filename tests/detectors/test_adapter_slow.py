@@ -11,7 +11,7 @@ from tests.support.timelines import Story
 
 def moving(count: int = 60) -> Story:
     """Executions, one a second, of which each loads for 1.5 s and computes for half a second."""
-    return executed(count, loading=1.5)
+    return executed(count, loading=lambda _: 1.5)
 
 
 def used(story: Story, cores: float) -> Story:
@@ -46,7 +46,22 @@ def test_confidence_follows_the_evidence(story, sure, said, tmp_path):
 
 
 def test_executions_that_mostly_compute_name_no_adapter(tmp_path):
-    assert detect(executed(60, loading=0.3, computing=lambda _: 0.5).timeline(tmp_path)) == []
+    assert detect(executed(60, loading=lambda _: 0.3, computing=lambda _: 0.5).timeline(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("queue", "later", "named"),
+    [
+        (0.01, 1.0, True),  # loading takes five times as long in the end, and computing as long as ever
+        (0.01, 0.2, False),
+        (9.0, 1.0, False),  # others that wait for the workers may prolong loading
+    ],
+)
+def test_adapters_that_became_slow_are_named_though_computing_takes_longer(queue, later, named, tmp_path):
+    story = executed(
+        120, loading=lambda seq: later if seq >= 60 else 0.2, computing=lambda _: 1.2, queue=lambda _: queue
+    )
+    assert bool(detect(story.timeline(tmp_path))) is named
 
 
 @pytest.mark.parametrize(("injected", "named"), [(("adapter-slow@0s",), True), ((), False)])

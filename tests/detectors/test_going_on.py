@@ -30,7 +30,7 @@ def test_pulls_of_young_runs_are_no_finding_yet(second, found, tmp_path):
 )
 def test_slow_loads_of_the_first_answers_are_no_finding_yet(count, second, found, tmp_path):
     """Half of all executions must have ended, or a hundred; they come one a second."""
-    live = diagnose(so_far(executed(count, loading=1.5), second, tmp_path), going_on=True)
+    live = diagnose(so_far(executed(count, loading=lambda _: 1.5), second, tmp_path), going_on=True)
     assert ("adapter-slow" in {each.name for each in live.findings}) is found
     reasons = {each.name: each.reason for each in live.not_judged}
     assert (f"of {count} ended so far" in reasons.get("adapter-slow", "")) is not found

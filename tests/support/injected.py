@@ -273,7 +273,7 @@ def executed(
     *,
     replica: Callable[[int], int] = lambda seq: seq % 3,
     queue: Callable[[int], float] = lambda _: 0.01,
-    loading: float = 0.2,
+    loading: Callable[[int], float] = lambda _: 0.2,
     computing: Callable[[int], float] = lambda _: 0.5,
     fails: Callable[[int], str] = lambda _: "",
 ) -> Story:
@@ -284,7 +284,7 @@ def executed(
         jitter = 1 + (seq * 7 % 10) / 100
         lengths = (
             (QUEUED, queue(place)),
-            (LOADING, loading * jitter),
+            (LOADING, loading(seq) * jitter),
             (COMPUTING, computing(place) * jitter),
             (SENDING, 0.1),
         )
@@ -476,7 +476,7 @@ INJECTED: dict[str, Callable[[], Story]] = {
     "censoring": censored,
     "observer-gaps": observer_gaps,
     "too-few-samples": lambda: steady(10),
-    "adapter-slow": lambda: executed(loading=1.5),
+    "adapter-slow": lambda: executed(loading=lambda _: 1.5),
     "adapter-errors": adapter_errors,
     "slow-worker": lambda: executed(computing=lambda place: 2.0 if place == 1 else 0.5),
     "lb-imbalance": lambda: executed(

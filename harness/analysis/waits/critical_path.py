@@ -15,13 +15,14 @@ from harness.analysis.capacity.autoscaling import provisioning
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
 from harness.analysis.timeline.columns import evenly
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import coverage, waits_so_far
-from harness.model.phases import CONTROLLER, POD_PHASES, PROVISIONING, RUNNING, SERVING, UNSCHEDULABLE
+from harness.model.phases import CONTROLLER, POD_PHASES, PROVISIONING, RUNNING, SERVING, STORING, UNSCHEDULABLE
 
 _MOST_RUNS = 400  # that are followed
 _SAME_S = 1.0  # platforms stamp whole seconds: a pod may seem to begin before the one that it waited for has ended
 _DRIVER = "-driver"
-_DRIVING = "driving"
+_DRIVING, _STORED = "driving", "stored"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +35,7 @@ class CriticalPath:
         shares: by phase of a pod, CONTROLLER and PROVISIONING: share of these runs' time; the rest passed before the
             first pod or after the last one.
         driving: share of these runs' time that driver pods of the chains ran.
+        storing: share of it that pods of the chains stored outputs, estimated where it can't be told from running.
         gaps_s: seconds between two pods of a chain.
     """
 
@@ -41,6 +43,7 @@ class CriticalPath:
     whole_s: float
     shares: Mapping[str, float]
     driving: float
+    storing: float
     gaps_s: Floats
 
 
@@ -58,15 +61,17 @@ def critical_path(timeline: Timeline) -> CriticalPath:
         number, pods["phase"].to_numpy(), floats(pods, "start_s"),
         np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s), pods["task"].cat.codes.to_numpy().astype(np.int64),
         _driver_codes(tasks), np.array([name.endswith(_DRIVER) for name in tasks], dtype=bool), provisioning(timeline),
+        storing(timeline).hidden,
     )  # fmt: skip
-    found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING, _DRIVING), 0.0)
+    found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING, _DRIVING, _STORED), 0.0)
     gaps: list[float] = []
     for k in chosen.tolist():
         gaps += _follow(spans, int(heads[k]), int(ends[k]), found)
     found[CONTROLLER] = sum(gaps)
     whole = float(split.total[np.isin(split.row, row[heads[chosen]])].sum())
     shares = {name: seconds / whole if whole > 0 else 0.0 for name, seconds in found.items()}
-    return CriticalPath(int(chosen.size), whole, shares, shares.pop(_DRIVING), np.array(gaps))
+    driving, stored = shares.pop(_DRIVING), shares.pop(_STORED)
+    return CriticalPath(int(chosen.size), whole, shares, driving, stored, np.array(gaps))
 
 
 def _in_chains(timeline: Timeline) -> Bools:
@@ -79,7 +84,7 @@ def _in_chains(timeline: Timeline) -> Bools:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spans:
-    """Rows of `Timeline.pods`; by task's code, the one of its driver or -1, and whether it is a driver."""
+    """Rows of `Timeline.pods`; by task's code, its driver's or -1, whether it is one, and what hides storing."""
 
     number: Ints
     phase: Ints
@@ -89,6 +94,7 @@ class _Spans:
     driver: Ints
     drives: Bools
     coming: tuple[Floats, Floats]
+    hidden: Floats
 
 
 def _driver_codes(names: tuple[str, ...]) -> Ints:
@@ -122,6 +128,8 @@ def _add(spans: _Spans, low: int, high: int, found: dict[str, float]) -> None:
     for k in range(low, high):
         name, start, end = POD_PHASES[spans.phase[k]], spans.start[k], spans.end[k]
         found[name] += max(0.0, float(end - start))
+        stored = 1.0 if name == STORING else float(spans.hidden[spans.task[k]]) if name == RUNNING else 0.0
+        found[_STORED] += stored * max(0.0, float(end - start))
         if name == RUNNING and spans.drives[spans.task[k]]:
             found[_DRIVING] += max(0.0, float(end - start))
         if name == UNSCHEDULABLE and end > start:

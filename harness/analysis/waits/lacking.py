@@ -28,7 +28,7 @@ from harness.model.phases import (
 _INSTANTS = 40
 # Column of the nodes → the metric of requests; each pod takes one place besides.
 EPHEMERAL = "ephemeral"
-_REQUESTS = {
+REQUESTS = {
     "cpu": REQUESTED_CPU_CORES, "memory": REQUESTED_MEMORY_BYTES, "gpu": REQUESTED_GPUS,
     EPHEMERAL: REQUESTED_EPHEMERAL_BYTES,
 }  # fmt: skip
@@ -68,7 +68,7 @@ class Lacking:
 def lacking(timeline: Timeline) -> Lacking | None:
     """None where no pod waited, or the requests of pods were not observed."""
     waiting = timeline.stretches(UNSCHEDULABLE)
-    requests = {name: dict(requests_by(timeline, metric, "task")) for name, metric in _REQUESTS.items()}
+    requests = {name: dict(requests_by(timeline, metric, "task")) for name, metric in REQUESTS.items()}
     if not len(waiting) or not requests["cpu"]:
         return None
     begun = floats(waiting, "start_s")
@@ -95,7 +95,7 @@ def lacking(timeline: Timeline) -> Lacking | None:
         task=task,
         too_large={
             name: (need[name], most)
-            for name in _REQUESTS
+            for name in REQUESTS
             if need[name] > (most := float(floats(timeline.nodes, name).max(initial=0.0))) > 0
         },
     )

@@ -11,18 +11,10 @@ from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provis
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.storing import storing
+from harness.analysis.waits.holders import Holders, holders
+from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.waits import waits_so_far
-from harness.model.phases import (
-    CLAIM_FAILED,
-    PROVISIONING,
-    PULLING,
-    RUNNING,
-    SERVING,
-    STARTING,
-    STORING,
-    UNSCHEDULABLE,
-)
+from harness.model.phases import CLAIM_FAILED, PROVISIONING, UNSCHEDULABLE
 
 FAILED_SCHEDULING = "FailedScheduling"
 # Reasons and messages of cluster-autoscaler (its scale-up events, and its reasons for skipping a node group) and of
@@ -58,8 +50,7 @@ class SchedulingWait:
         at_max: evidence that it was at its maximum; "" without any.
         grew: it added nodes during the test.
         refused: evidence that it could not get a machine; "" without any.
-        pulling: share of the time that the runs' pods had a node spent pulling images.
-        storing: the same, spent storing outputs, estimated where it can't be told from running.
+        holders: what the pods on the nodes did with what the waiting ones lacked.
         coming_s: median seconds from its decision to a ready node; none without new nodes.
     """
 
@@ -70,19 +61,13 @@ class SchedulingWait:
     at_max: str
     grew: bool
     refused: str
-    pulling: float
-    storing: float
+    holders: Holders
     coming_s: float | None
 
     @property
     def share(self) -> float:
         """Share of all runs' time spent waiting for a node."""
         return self.unschedulable + self.provisioning
-
-    @property
-    def working(self) -> float:
-        """Share of the time that pods had a node and were starting or running, neither pulling nor storing."""
-        return 1.0 - self.pulling - self.storing
 
 
 @remembered
@@ -98,8 +83,8 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     failed += [str(message) for message in not_triggered["message"].fillna("") if _BACKS_OFF.search(message)]
     coming = provisioning_times(timeline)
     requested = requests(timeline)
-    on_node = {phase: _seconds(timeline, phase) for phase in (PULLING, STARTING, RUNNING, STORING, SERVING)}
-    held = max(sum(on_node.values()), 1e-9)
+    waiting, found = timeline.stretches(UNSCHEDULABLE), lacking(timeline)
+    resource = "" if found is None else found.scarcest
     return SchedulingWait(
         unschedulable=shares[UNSCHEDULABLE],
         provisioning=shares[PROVISIONING],
@@ -108,21 +93,13 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         at_max=_at_max(timeline),
         grew=bool(requested.size),
         refused=failed[0] if failed else "",
-        pulling=on_node[PULLING] / held,
-        storing=storing(timeline).held,
+        holders=holders(timeline, floats(waiting, "start_s"), floats(waiting, "end_s"), resource),
         coming_s=float(np.median(coming)) if coming.size else None,
     )
 
 
 def _waiting(shares: Mapping[str, float]) -> float:
     return shares[UNSCHEDULABLE] + shares[PROVISIONING]
-
-
-def _seconds(timeline: Timeline, phase: str) -> float:
-    """Seconds that the runs' pods spent in a phase; open intervals count to the end of the observation."""
-    mine = timeline.of_runs(phase)
-    end = np.nan_to_num(floats(timeline.pods, "end_s")[mine], nan=timeline.end_s)
-    return float(np.maximum(end - floats(timeline.pods, "start_s")[mine], 0.0).sum())
 
 
 def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:

@@ -13,10 +13,10 @@ import orjson
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct, floats
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
-from harness.model.phases import POD_LOGS, PULLING, RUNNING, STARTING, STORING, UPLOAD_SECONDS
+from harness.model.phases import POD_LOGS, RUNNING, STORING, UPLOAD_SECONDS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Storing:
     """Storing by the runs' pods, as seen and as estimated.
 
@@ -24,7 +24,7 @@ class Storing:
         seen: share of all runs' time in the phase STORING.
         total_s: seconds of all pods, estimated.
         share: the same as `seen` with what other pods store while they seem to run.
-        held: share of the time that pods had a node.
+        hidden: by task's code: share of the time that its pods seem to run in which they store.
         slow_s: 90th percentile of one pod, of those whose log was read if there are any; 0 without any.
         per_work: seconds of storing per second of work.
         logs: number of pods of runs whose log was read and shows an upload.
@@ -34,7 +34,7 @@ class Storing:
     seen: float
     total_s: float
     share: float
-    held: float
+    hidden: Floats
     slow_s: float
     per_work: float
     logs: int
@@ -56,7 +56,7 @@ def storing(timeline: Timeline) -> Storing:
     """Add up the phases of pods, and extrapolate from those whose logs were read to all pods of their tasks."""
     pods = timeline.pods
     shares = waits_so_far(timeline).shares()
-    lengths = {phase: _lengths(timeline, timeline.of_runs(phase)) for phase in (PULLING, STARTING, RUNNING, STORING)}
+    lengths = {phase: _lengths(timeline, timeline.of_runs(phase)) for phase in (RUNNING, STORING)}
     of_runs = (pods["row"] >= 0).to_numpy(dtype=bool)
     logged = of_runs & np.isin(pods["pod"].to_numpy(), logged_pods(timeline))
     task, tasks = pods["task"].cat.codes.to_numpy(), len(pods["task"].cat.categories)
@@ -71,13 +71,13 @@ def storing(timeline: Timeline) -> Storing:
     seen, total = float((stored + others_stored).sum()), float(estimated.sum())
     running = float(lengths[RUNNING].sum())
     hidden = min((total - seen) / max(running, 1e-9), 1.0)
-    held = max(sum(float(each.sum()) for each in lengths.values()), 1e-9)
+    by_task_hidden = (estimated - stored - others_stored) / np.maximum(run + others_run, 1e-9)
     of_pods = lengths[STORING][timeline.of_runs(STORING) & (logged if logged.any() else True)]
     return Storing(
         seen=shares[STORING],
         total_s=total,
         share=shares[STORING] + hidden * shares[RUNNING],
-        held=total / held,
+        hidden=np.minimum(by_task_hidden, 1.0),
         slow_s=float(np.quantile(of_pods, 0.9)) if of_pods.size else 0.0,
         per_work=total / max(running - (total - seen), 1e-9),
         logs=distinct(pods["pod"].to_numpy()[logged]),

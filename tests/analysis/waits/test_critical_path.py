@@ -4,7 +4,7 @@ import pytest
 
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.waits import waits_so_far
-from harness.model.phases import CONTROLLER, PROVISIONING, PULLING, RUNNING, UNSCHEDULABLE
+from harness.model.phases import CONTROLLER, PROVISIONING, PULLING, RUNNING, STORING, UNSCHEDULABLE, UPLOAD_SECONDS
 from tests.support.timelines import Story
 
 
@@ -63,3 +63,17 @@ def test_runs_without_pods_have_no_chain(tmp_path):
 
 def test_only_the_drivers_that_the_run_s_end_waited_for_count_as_driving(tmp_path):
     assert critical_path(fan_out().timeline(tmp_path)).driving == pytest.approx(2 / 40)
+
+
+def test_only_the_storing_that_the_run_s_end_waited_for_counts_seen_in_logs_or_assumed(tmp_path):
+    """Of 30 s that a task takes, 10 s are storing, as the log of its first pod shows."""
+    story = Story(intended=2)
+    for seq, running in enumerate((20.0, 30.0)):
+        run = story.submit(seq, due=0.0, lag=0.0, service=0.0)
+        story.pod(run, "aside", "node-0", (STORING, 0.0, 29.0))
+        story.pod(run, "last", "node-0", (RUNNING, 0.0, running), *([] if seq else [(STORING, 20.0, 30.0)]))
+        story.run(run, 0.0, 30.0)
+    story.sample(30.0, UPLOAD_SECONDS, 10.0, pod="run-0000-last")
+    found = critical_path(story.timeline(tmp_path))
+    assert found.storing == pytest.approx(1 / 3)
+    assert found.shares[STORING] == pytest.approx(1 / 6)
