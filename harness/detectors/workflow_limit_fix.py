@@ -16,7 +16,7 @@ def fix(limit: WorkflowLimit) -> str:
     """What to change."""
     if not limit.value:
         return (
-            f"Look up both in the workflow controller's ConfigMap, which the observer could not read: {_SCOPE}. "
+            f"Look up both in the workflow controller's ConfigMap, where the observer could read neither: {_SCOPE}. "
             "Raise or remove the one that is reached."
         )
     label = ", or the namespace's label that overrides it" if NAMESPACE_PARALLELISM in limit.settings else ""

@@ -95,7 +95,7 @@ def test_that_others_use_parallelism_up_is_said(tmp_path):
 def test_without_the_config_map_both_limits_are_named(tmp_path):
     (finding,) = workflows_postponed.detect(waiting("argo", POSTPONED).timeline(tmp_path))
     assert "parallelism or namespaceParallelism" in finding.title
-    assert "could not read" in finding.fix
+    assert "could read neither" in finding.fix
     assert "grep -i parallelism" in finding.commands[0]  # shows both
 
 

@@ -23,7 +23,7 @@ OF_NAMESPACE = "workflows.argoproj.io/parallelism-limit"
 def record_limits(api: KubeApi, journal: Journal, platform: Sequence[str], own: Sequence[str]) -> None:
     """Record the limits in the first namespace of `platform` whose ConfigMap may be read; `own` are those of the runs.
 
-    Nothing is recorded where none may be read.
+    Nothing is recorded where none may be read, or none is set.
     """
     for namespace in platform:
         with suppress(UnreachableError):
@@ -31,9 +31,9 @@ def record_limits(api: KubeApi, journal: Journal, platform: Sequence[str], own: 
             if len(own) == 1:
                 with suppress(UnreachableError):
                     limits |= _limit_of(api.get(f"/api/v1/namespaces/{own[0]}"))
-            text = " ".join(f"{name}={limit}" for name, limit in limits.items())
-            event = Event(journal.now(), PLATFORM, CONTROLLER_SETTINGS, LIMITS, text, "kubernetes", namespace=namespace)
-            journal.write(event)
+            if text := " ".join(f"{name}={limit}" for name, limit in limits.items()):
+                at = journal.now()
+                journal.write(Event(at, PLATFORM, CONTROLLER_SETTINGS, LIMITS, text, "kubernetes", namespace=namespace))
             return
 
 

@@ -64,3 +64,5 @@ def test_the_first_namespace_with_the_config_map_counts_and_a_label_overrides_it
         ("limits-argo", "parallelism=50 namespaceParallelism=10")
     ]
     assert seen.of(("limits-free",), ("limits-team",)) == []
+    core.patch_namespaced_config_map(NAME, "limits-argo", {"data": {"parallelism": "0", "namespaceParallelism": "0"}})
+    assert seen.of(platform, ("limits-free",)) == []
