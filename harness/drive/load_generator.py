@@ -30,6 +30,8 @@ _MAX_WARM = 1000
 # a few hundred a second.
 _LEAD_S, _CONNECTION_S = 1.0, 0.003
 _CPU_EVERY_S = 5.0
+# Each collection examines all that waits for its time, which takes milliseconds; submissions leave hardly any cycles.
+_SELDOM = (50_000, 20, 100)
 
 
 class LedgerClosedError(Exception):
@@ -93,12 +95,15 @@ class Worker:
         # A full garbage collection over Locust and the scenarios delays arrivals by tens of milliseconds: freeze them.
         gc.collect()
         gc.freeze()
+        usual = gc.get_threshold()
+        gc.set_threshold(*_SELDOM)
         try:
             if self._assignment.closed:
                 self._dispatcher.run(self._closed_arrivals())
             else:
                 self._dispatcher.run(self._assignment.arrivals(), in_advance=True)
         finally:
+            gc.set_threshold(*usual)
             gc.unfreeze()
             cpu_watch.kill()
             self._clock.close()
