@@ -49,7 +49,8 @@ class ConcurrencyLimiter:
     def free(self, count: int, at_s: float) -> None:
         """`count` arrivals have ended, were rejected, missed or lost: their slots are free from `at_s` on."""
         self._in_flight -= count
-        self._ended_s = max(self._ended_s, at_s)
+        if count > 0:
+            self._ended_s = max(self._ended_s, at_s)
         for _ in range(0 if self._schedule.stages else count):
             self._open(at_s)
 

@@ -270,6 +270,16 @@ def closed(elapsed_s, **counts):
     return tick(elapsed_s, elapsed_s=elapsed_s, **counts)
 
 
+def test_each_stage_of_a_closed_schedule_is_sent_when_the_one_before_it_is_over():
+    terms = replace(TWO_AT_A_TIME, concurrency=Concurrency((), runs=4, stages=(1, 2, 1)))
+    course, _ = session(Opened(7), terms=terms)
+    assert course.on(closed(0.0, accepted=0)) == (SendMore(((0, 0.0),), last=False),)
+    assert course.on(closed(1.0, accepted=1)) == ()
+    assert course.on(closed(2.0, accepted=1, done=1)) == (SendMore(((1, 2.0), (2, 2.0)), last=False),)
+    assert course.on(closed(3.0, accepted=3, done=2)) == ()
+    assert course.on(closed(4.0, accepted=3, done=3)) == (SendMore(((3, 4.0),), last=True),)
+
+
 def test_a_closed_schedule_sends_an_arrival_for_each_slot_that_gets_free():
     course, _ = session(Opened(7), terms=TWO_AT_A_TIME)
     assert course.tick_s < 0.1
