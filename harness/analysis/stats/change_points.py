@@ -1,19 +1,21 @@
 """Change points: after which value of a series its level differs.
 
-Binary segmentation with a permutation test of the largest standardised difference of means (the statistic: Hawkins,
-"Testing a sequence of observations for a shift in location", 1977; the test as in Matteson and James, 2014). A change
-that is undone later is found while it lasts, and may be missed afterwards.
+Circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based DNA copy
+number data", 2004): a stretch of the series is compared with all the rest of it, so that a change that is undone later
+is found as well, with a permutation test of the largest standardised difference of means.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 
-from harness.analysis.timeline import Floats
+from harness.analysis.timeline import Floats, Ints
 
 _LEAST = 3  # values on each side
 _PERMUTATIONS = 1999
+_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +44,42 @@ def change_points(values: Sequence[float], random: np.random.Generator, level: f
 def _split(series: Floats, offset: int, random: np.random.Generator, level: float) -> list[tuple[int, float]]:
     if series.size < 2 * _LEAST or not np.ptp(series):
         return []
-    statistics = _statistics(series[np.newaxis])[0]
-    shuffled = random.permuted(np.tile(series, (_PERMUTATIONS, 1)), axis=1)
-    reached = _statistics(shuffled).max(axis=1) >= statistics.max() * (1 - 1e-12)
-    p = (1 + int(reached.sum())) / (1 + _PERMUTATIONS)
+    begin, end = _stretches(series.size)
+    statistics = _statistics(series[np.newaxis], begin, end)[0]
+    largest, reached = statistics.max() * (1 - 1e-12), 0
+    for count in _batches(begin.size):
+        shuffled = random.permuted(np.tile(series, (count, 1)), axis=1)
+        reached += int((_statistics(shuffled, begin, end).max(axis=1) >= largest).sum())
+    p = (1 + reached) / (1 + _PERMUTATIONS)
     if p > level:
         return []
-    cut = _LEAST + int(statistics.argmax())
-    left, right = (_split(part, offset + at, random, level) for part, at in ((series[:cut], 0), (series[cut:], cut)))
-    return [*left, (offset + cut, p), *right]
+    best = int(statistics.argmax())
+    cuts = [int(cut) for cut in (begin[best], end[best]) if 0 < cut < series.size]
+    edges = [0, *cuts, series.size]
+    parts = (_split(series[low:high], offset + low, random, level) for low, high in pairwise(edges))
+    return [*((offset + cut, p) for cut in cuts), *chain.from_iterable(parts)]
 
 
-def _statistics(rows: Floats) -> Floats:
-    """Of each row and cut: the squared difference of the means on both sides, in units of its variance."""
+def _stretches(count: int) -> tuple[Ints, Ints]:
+    """Where stretches begin and end that leave enough values inside, and outside on each side that has any."""
+    begin, end = np.triu_indices(count + 1, _LEAST)
+    kept = ((begin == 0) | (begin >= _LEAST)) & ((end == count) | (count - end >= _LEAST)) & (end - begin < count)
+    return begin[kept], end[kept]
+
+
+def _batches(stretches: int) -> Iterator[int]:
+    """Numbers of permutations that are judged at once, within `_AT_ONCE` statistics."""
+    most, left = max(1, _AT_ONCE // stretches), _PERMUTATIONS
+    while left > 0:
+        yield min(most, left)
+        left -= most
+
+
+def _statistics(rows: Floats, begin: Ints, end: Ints) -> Floats:
+    """Of each row and stretch: the squared difference of the means inside and outside, in units of its variance."""
     count = rows.shape[1]
-    cuts = np.arange(_LEAST, count - _LEAST + 1)
-    sums = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, cuts - 1]
-    scaled: Floats = sums**2 * count / (cuts * (count - cuts))
+    sums = np.zeros((rows.shape[0], count + 1))
+    np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1, out=sums[:, 1:])
+    length = end - begin
+    scaled: Floats = (sums[:, end] - sums[:, begin]) ** 2 * count / (length * (count - length))
     return scaled

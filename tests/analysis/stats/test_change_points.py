@@ -24,6 +24,16 @@ def test_the_night_of_a_change_is_found():
     assert found[0][0].after == pytest.approx(120, rel=0.05)
 
 
+def test_a_change_that_is_undone_later_is_found_with_its_end():
+    series = np.random.default_rng(4).normal(10.0, 0.4, 60)
+    series[40:46] += 2.0
+    first, second = change_points(series, np.random.default_rng(1))
+    assert (first.first, second.first) == (40, 46)
+    assert first.before == pytest.approx(10.0, abs=0.3)
+    assert first.after == second.before == pytest.approx(12.0, abs=0.5)
+    assert second.after == pytest.approx(10.0, abs=0.3)
+
+
 def test_two_changes_are_told_apart():
     assert [round(each.first / 15) for each in points(1, 100.0, 140.0, 200.0)] == [1, 2]
 
