@@ -7,6 +7,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
+comma := ,
+# With uv where it is installed, else with pip: the same versions. It takes a minute, so both show what they are doing.
+define install
+	@echo "installing $(1) into $(VENV): about a minute"
+	@if command -v uv >/dev/null; then uv pip install --python $(BIN)/python -c constraints.txt -e '$(1)'; else \
+	  set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '$(1)' \
+	  | { grep --line-buffered -oE '^ *(Collecting|Building|Installing collected) [a-zA-Z0-9._-]+' || true; }; fi
+endef
 
 .PHONY: help demo test rehearse check bench compiled mutants audit licences reference pictures sbom clean
 
@@ -48,7 +56,7 @@ compiled: $(VENV)/.installed-dev  ## a wheel with the simulator's core compiled,
 	  --wheel-dir build/compiled build/compiled/*.tar.gz
 
 mutants: $(VENV)/.installed-dev  ## change the code and see whether a test notices: make mutants ARGS='harness.analysis.slo*'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mutants]'
+	$(call install,.[dev$(comma)mutants])
 	$(BIN)/mutmut run $(ARGS)
 	$(BIN)/mutmut results
 	$(BIN)/mutmut export-cicd-stats
@@ -77,10 +85,10 @@ clean:  ## remove what these targets made, but no run
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(call install,.)
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(call install,.[dev])
 	touch $@ $(VENV)/.installed
