@@ -40,10 +40,16 @@ class CompletedExperiment:
         return {place: f"runs/{r.run}/report.html" for place, r in enumerate(self.results, 1) if r.run}
 
 
+def judged_by(metric: str) -> str:
+    """Why the p values of one metric are smaller than those of the others."""
+    return f"Judged by: {metric}, named in advance. The p values of the others are corrected among themselves."
+
+
 def sentences(completed: CompletedExperiment) -> list[str]:
     """The answers of the searches, then how variants compare, for people."""
     note = [SINGLE_TESTS] if any(min(c.counts) < 2 for c in completed.comparisons) else []
-    return [*(a.sentence for a in completed.answers), *(c.sentence for c in completed.comparisons), *note]
+    judged = dict.fromkeys(judged_by(c.metric) for c in completed.comparisons if c.primary and min(c.counts) > 1)
+    return [*(a.sentence for a in completed.answers), *judged, *(c.sentence for c in completed.comparisons), *note]
 
 
 def as_json(completed: CompletedExperiment) -> str:

@@ -69,7 +69,7 @@ def _chance(found: "Compared") -> list[str]:
 
 
 def _text(found: "Compared") -> str:
-    from reports.experiment import SINGLE_TESTS
+    from reports.experiment import SINGLE_TESTS, judged_by
 
     rows = [["metric", "scale", "before", "after", "change", "95% interval", "p", "n"]]
     for c in found.comparisons:
@@ -81,8 +81,8 @@ def _text(found: "Compared") -> str:
     # For a single test the table says it all.
     repeated = [c.sentence for c in found.comparisons if min(c.counts) > 1]
     best = found.recommendation
-    judged = f"Judged by: {found.primary}, named in advance. The p values of the others are corrected among themselves."
-    notes = [*([judged] if repeated else []), *_chance(found), *found.gains, *((best.sentence,) if best else ())]
+    judged = [judged_by(found.primary)] if repeated else []
+    notes = [*judged, *_chance(found), *found.gains, *((best.sentence,) if best else ())]
     if len(repeated) < len(found.comparisons) and (best is None or best.repeated):
         notes.append(SINGLE_TESTS)
     if found.gains:
