@@ -18,6 +18,10 @@ def main(argv: list[str] | None = None) -> int:
         from harness.model.errors import ExitCode, PipeswarmError
         from harness.model.inert import for_output
 
+        if "_ARGCOMPLETE" in os.environ:  # set by a shell that completes a command line
+            from generators import completion
+
+            completion.answer()
         if arguments[:1] == ["workload"]:
             from generators import workload_cli
 

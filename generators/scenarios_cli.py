@@ -44,7 +44,7 @@ def run(argv: Sequence[str]) -> int:
     Raises:
         ConfigError: the options, or the files they name, are invalid.
     """
-    options = _parser().parse_args(argv)
+    options = command_line().parse_args(argv)
     from generators.request import resolve
 
     request = resolve(options)
@@ -61,7 +61,8 @@ def run(argv: Sequence[str]) -> int:
     return _write(request, options)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """The options of scenarios."""
     parser = argparse.ArgumentParser(
         prog="generate-scenarios",
         usage=_USAGE,

@@ -45,7 +45,7 @@ def run(argv: Sequence[str]) -> int:
     Raises:
         ConfigError: the options, or the files they name, are invalid.
     """
-    options = _parser().parse_args(argv)
+    options = command_line().parse_args(argv)
     picture = encoder(options.plot) if options.plot is not None else None
     if options.from_run is not None and options.stages is not None:
         raise ConfigError("--stages needs a workload: a recorded run has none", "leave --from-run or --stages out")
@@ -74,7 +74,8 @@ def run(argv: Sequence[str]) -> int:
     return int(ExitCode.OK)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """The options of a workload."""
     parser = argparse.ArgumentParser(
         prog="generate-scenarios workload",
         description="Write a schedule (seq,due_s,tenant,scenario_id) for --schedule replay.",

@@ -7,11 +7,13 @@ from typing import NoReturn
 
 from harness.model.errors import ExitCode
 
+_COMMANDS = ["pipeswarm", "generate-scenarios"]
 _SHELLS = ("bash", "zsh", "fish")
 _EPILOG = """\
 bash: add to ~/.bashrc:  eval "$(pipeswarm completion bash)"
 zsh:  add to ~/.zshrc:   eval "$(pipeswarm completion zsh)"
-fish: pipeswarm completion fish > ~/.config/fish/completions/pipeswarm.fish
+fish: add to ~/.config/fish/config.fish:  pipeswarm completion fish | source
+It completes generate-scenarios, too.
 """
 
 
@@ -42,5 +44,5 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the shell's code."""
     from argcomplete.shell_integration import shellcode
 
-    sys.stdout.write(f"{shellcode(['pipeswarm'], shell=arguments.shell)}\n")
+    sys.stdout.write(f"{shellcode(_COMMANDS, shell=arguments.shell)}\n")
     return ExitCode.OK

@@ -1,6 +1,7 @@
 """What a shell is offered, as bash asks for it."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -12,7 +13,7 @@ ASK = """
 eval "$(pipeswarm completion bash)"
 for COMP_LINE in "$@"; do
     COMP_POINT=${#COMP_LINE} COMP_TYPE=9 COMPREPLY=()
-    _python_argcomplete pipeswarm
+    _python_argcomplete "${COMP_LINE%% *}"
     echo "${COMPREPLY[*]}"
 done
 """
@@ -21,6 +22,9 @@ OFFERED = {
     "pipeswarm report --o": {"--open"},
     "pipeswarm simulate run --prof": {"--profile"},
     "pipeswarm load kfp --schedule b": {"burst"},
+    "generate-scenarios --fo": {"--format"},
+    "generate-scenarios --format j": {"jsonl"},
+    "generate-scenarios workload --o": {"--output"},
 }
 
 
@@ -35,6 +39,36 @@ def test_verbs_options_and_choices_are_completed_in_bash(tmp_path):
         last = line.rpartition(" ")[2]
         assert all(each.startswith(last) for each in answers[line])
     assert "--runs" not in answers["pipeswarm report --o"]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_verbs_options_and_choices_are_completed_in_fish(tmp_path):
+    ask = "pipeswarm completion fish | source; for line in $argv; echo (complete -C $line | cut -f 1); end"
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    asked = subprocess.run(
+        ["fish", "--no-config", "-c", ask, *OFFERED], env=environment, capture_output=True, text=True, check=True
+    )
+    for offered, answer in zip(OFFERED.values(), asked.stdout.splitlines(), strict=True):
+        assert offered <= set(answer.split())
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_verbs_options_and_choices_are_completed_in_zsh(tmp_path):
+    ask = """
+    compdef() { registered=("${@[2,-1]}") }
+    eval "$(pipeswarm completion zsh)"
+    _describe() { print -r -- "${completions[@]%%:*}" }
+    for BUFFER in "$@"; do
+        words=(${(z)BUFFER}) CURSOR=${#BUFFER}
+        (( ${registered[(Ie)$words[1]]} )) && _python_argcomplete
+    done
+    """
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    asked = subprocess.run(
+        ["zsh", "-f", "-c", ask, "zsh", *OFFERED], env=environment, capture_output=True, text=True, check=True
+    )
+    for offered, answer in zip(OFFERED.values(), asked.stdout.splitlines(), strict=True):
+        assert offered <= set(answer.split())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

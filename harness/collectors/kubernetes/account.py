@@ -22,7 +22,7 @@ from harness.targets.kube_service import KubeService
 from harness.targets.origin import same_origin
 
 _FORBIDDEN, _NOT_FOUND = 403, 404
-_PROXY_VERBS = ("get", "create")
+_PROXY_VERBS = ("get", "create")  # a test's own; some clean-ups need more
 _WEB_PORTS = ("http", "https")
 _TIMEOUT_S = 20.0
 
@@ -113,8 +113,8 @@ def _demand_proxy(client: Any, service: KubeService) -> None:
         raise ConfigError(
             f"the kubeconfig's account may not {' and '.join(missing)} services/proxy in the namespace "
             f"{service.namespace}",
-            f'grant it the verbs get, create, update, patch and delete on services/proxy (apiGroup "") in a Role of '
-            f"{service.namespace}",
+            f'grant it the verbs {" and ".join(_PROXY_VERBS)} on services/proxy (apiGroup "") in a Role of '
+            f"{service.namespace}; some clean-ups need update and delete, too",
         )
 
 

@@ -25,8 +25,8 @@ def page() -> str:
         parser = argparse.ArgumentParser(prog=f"pipeswarm {name}")
         importlib.import_module(module).configure(parser)
         lines += _command(parser, f"{text[0].upper()}{text[1:]}.")
-    lines += _command(scenarios_cli._parser(), "Generate scenarios.")
-    lines += _command(workload_cli._parser(), "Generate the arrivals of a day, with the scenarios of its tenants.")
+    lines += _command(scenarios_cli.command_line(), "Generate scenarios.")
+    lines += _command(workload_cli.command_line(), "Generate the arrivals of a day, with the scenarios of its tenants.")
     codes = table(("code", "meaning"), [(str(int(each)), each.meaning) for each in ExitCode])
     return whole("Commands", _INTRODUCTION, [*lines, "## Exit codes", "", *codes])
 
