@@ -24,6 +24,12 @@ def show(arguments: argparse.Namespace, text: Callable[[], str], document: Calla
         sys.stdout.write(for_output(text()).rstrip("\n") + "\n")
 
 
+def note(arguments: argparse.Namespace, line: str) -> None:
+    """Print a line beside the result; on stderr where stdout has a document."""
+    if not arguments.quiet:
+        print(for_output(line), file=sys.stderr if arguments.json else sys.stdout)
+
+
 def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
     """A sentence as terminal lines: the first is prefixed with `first`, the others with `others`."""
     return wrap(text, _WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)

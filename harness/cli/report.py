@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import printing
+from harness.cli import printing, traces
+from harness.plan.trace_exporter import exporter_module
 
 if TYPE_CHECKING:
     from harness.analysis.result import Result
@@ -26,6 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="hourly price of a node of the pool; without POOL: of all others; POOL@on-demand: of a spot pool's "
              "machine on demand; may be repeated; kept with the run",
     )  # fmt: skip
+    parser.add_argument(
+        "--otel", action="store_true",
+        help="export the runs as traces by OTLP, to where the variables OTEL_EXPORTER_OTLP_* say "
+             "(default localhost:4317); needs pipeswarm[otel]",
+    )  # fmt: skip
     printing.configure(parser)
 
 
@@ -44,7 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
         baseline, content = find_baseline(arguments.baseline)
         baseline.demand_same_load(folder.read_plan())
         keep_baseline(folder, content)
+    if arguments.otel:
+        exporter_module()
     code = write(folder, arguments)
+    if arguments.otel:
+        printing.note(arguments, traces.export(folder))
     if arguments.open:
         import webbrowser
 

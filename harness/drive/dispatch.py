@@ -8,6 +8,7 @@ omission).
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import gevent
 import gevent.pool
@@ -20,6 +21,7 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.model.scenario import Arrival
+from harness.model.trace_ids import TRACEPARENT, traceparent
 from harness.targets.completed_run import CompletedRun
 from harness.targets.target import RejectedError, SubmitsAhead, Target
 
@@ -78,6 +80,7 @@ class Dispatcher:
     """Sends the arrivals of one worker and passes each to `record` as one ledger row, exactly once.
 
     Where the response is the result, the run's phases and end follow its row, with `source` as the platform's name.
+    With `trace`, the id of a test, requests name the trace of their arrival.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Dispatcher:
         max_in_flight: int,
         clock: Clock,
         source: str,
+        trace: str = "",
     ) -> None:
         self._target = target
         self._exchange = exchange
@@ -100,6 +104,7 @@ class Dispatcher:
         self._max_in_flight = max_in_flight
         self._clock = clock
         self._source = source
+        self._trace = trace
         self._why_stopped: str | None = None
         self._ended = False  # nobody waits for answers any more
         self._ahead = Lookahead((), None)
@@ -209,6 +214,9 @@ class Dispatcher:
 
     def _exchanged(self, planned: Planned, request: HttpRequest) -> HttpAnswer:
         """Send a request of an arrival: the first one when it is due, any further one at once."""
+        if self._trace:
+            named = {TRACEPARENT: traceparent(self._trace, planned.arrival.seq)}
+            request = replace(request, headers={**request.headers, **named})
         if planned.due.is_set() or self._client is None:
             planned.sent_at = planned.sent_at or self._clock.now()
             return self._exchange(request)

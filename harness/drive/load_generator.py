@@ -84,6 +84,7 @@ class Worker:
         self._dispatcher = Dispatcher(
             target, self._client, self._book, worker=assignment.index,
             max_in_flight=descriptors.open_requests(plan.limits), clock=self._clock, source=plan.target,
+            trace=plan.id if plan.traced else "",
         )  # fmt: skip
 
     def run(self) -> None:

@@ -13,7 +13,7 @@ from harness.drive.worker_orders import WorkerEndpoint
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.load_metrics import exposition
 from harness.plan import kubeconfig
-from harness.plan.environment import credentials, platform_host
+from harness.plan.environment import credentials, keep_grpc_from_forks, platform_host
 from harness.plan.options import SERVE_METRICS, WEB_HOST_NAME, register
 from harness.targets.target import find
 
@@ -78,6 +78,7 @@ class LocustPlugin:
         if self._coordinator is None and self._endpoint is None:
             interrupts.exit_quietly()
             descriptors.raise_limit()
+            keep_grpc_from_forks()
         register(parser, self._platform)
         cluster_secret.configure(parser)
         parser.set_defaults(web_host=_LOOPBACK)  # Locust's default is all interfaces

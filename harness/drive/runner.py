@@ -217,7 +217,8 @@ class SessionRunner:
                 self._open()
             case messages.WriteReport():
                 assert self.folder is not None
-                self.tell(messages.Reported(*processes.report(self.folder.path)))
+                traced = self.test is not None and self.test.plan.traced
+                self.tell(messages.Reported(*processes.report(self.folder.path, traced=traced)))
             case messages.Close():
                 self._close(command.clean_up)
             case messages.Finish():

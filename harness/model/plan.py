@@ -74,6 +74,7 @@ class Plan:
     redacted: tuple[str, ...] = ()  # files kept without these values; their digests are of what was given
     observer: ObserverPlan = field(default_factory=ObserverPlan)
     platform_versions: Mapping[str, str] = field(default_factory=dict)
+    traced: bool = False  # each submission names its trace, so that the platform's spans join it
     id: str = ""  # of a test that is driven here; a worker's records name it, wherever they are found
 
     @classmethod

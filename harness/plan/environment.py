@@ -122,6 +122,11 @@ def python_path(folder: str) -> str:
     return os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), folder)))
 
 
+def keep_grpc_from_forks() -> None:
+    """Let gRPC, which ``--otel`` loads into this process, do nothing when processes are started: it aborts some."""
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+
+
 def for_child(changes: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child process: this one with `changes`."""
     return {**os.environ, **changes}

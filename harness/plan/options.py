@@ -229,6 +229,7 @@ class Settings:
     ignored: tuple[str, ...] = ()  # options that were given, and that this kind of schedule does not read
     assumed: tuple[str, ...] = ()  # how texts without a unit were read
     users: int = 1
+    traced: bool = False
     per_scenario: Mapping[str, Any] | None = None  # the schedule's values, where it has one run per scenario
 
     def notes(self) -> str:
@@ -298,6 +299,7 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
         ignored=tuple(f"--{each.name}" for each in known if each.name in idle and texts[each.name] != each.default),
         assumed=assumed_units((*own, *LOAD), texts, given["slo"]),
         users=values["users"],
+        traced=bool(getattr(options, "otel", False)),  # Locust's own
         per_scenario=values if RUNS in own and values["runs"] is None and given["scenarios"] else None,
         slos=tuple(slo.text for slo in given["slo"]),
         **{name: given[name.replace("_", "-")] for name in _AS_GIVEN},

@@ -61,6 +61,7 @@ def plan_load(
         verify_tls=settings.verify_tls,
         redact=settings.redact,
         observer=settings.observer,
+        traced=settings.traced,
     )
 
 

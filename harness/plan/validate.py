@@ -18,6 +18,7 @@ from harness.model.schedules import Replay
 from harness.plan.environment import default_namespace
 from harness.plan.options import Settings
 from harness.plan.subprocesses import generate_scenarios
+from harness.plan.trace_exporter import exporter_module
 from harness.store.baselines import find_baseline
 from harness.store.folder import PIPELINE, SCENARIOS
 from harness.store.names import demand_free
@@ -52,6 +53,8 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
         raise ConfigError(f"there is no simulated {target}", f"give --host, or set {platform.HOST_VARIABLE}")
     if settings.run_name:
         demand_free(settings.runs_dir, settings.run_name, overwrite=settings.overwrite)
+    if settings.traced:
+        exporter_module()
     prepared = platform.prepare(settings.target, simulated=not settings.host)
     if settings.host and not prepared.options.get("namespace") and (namespace := default_namespace(platform)):
         prepared = replace(prepared, options={**prepared.options, "namespace": namespace})

@@ -10,6 +10,7 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.phases import COMPUTING, RUN
 from harness.model.scenario import Arrival
+from harness.model.trace_ids import TRACEPARENT, traceparent
 from harness.targets.completed_run import CompletedRun
 from harness.targets.target import RejectedError
 
@@ -43,6 +44,7 @@ def dispatch(count, exchange, **more):
         max_in_flight=more.pop("max_in_flight", 1000),
         clock=clock,
         source="platform",
+        trace=more.pop("trace", ""),
     )
     more.pop("before", lambda _: None)(dispatcher)
     dispatcher.run(arrivals(count, clock, **more))
@@ -234,3 +236,16 @@ def test_a_clock_runs_on_where_the_wall_clock_steps_and_tells_each_step_once(mon
     assert clock.stepped_s() == pytest.approx(-30.0)
     wall.at += 4 * 10**8
     assert clock.stepped_s() == 0.0
+
+
+@pytest.mark.parametrize("trace", ["", "the test"])
+def test_requests_name_the_trace_of_their_arrival_where_that_is_asked_for(trace):
+    seen = {}
+
+    def exchange(request):
+        seen[request.body] = dict(request.headers)
+        return answer(request)
+
+    dispatch(3, exchange, trace=trace)
+    expected = [{TRACEPARENT: traceparent("the test", seq)} if trace else {} for seq in range(3)]
+    assert [seen[str(seq).encode()] for seq in range(3)] == expected

@@ -80,7 +80,7 @@ def both_end(runner):
 def tests(tmp_path, monkeypatch):
     """Starts a test whose processes are left out; returns its runner, its generator and what its listener saw."""
     monkeypatch.setattr(module, "LiveDiagnosis", lambda folder: SimpleNamespace(end=lambda: None))
-    monkeypatch.setattr(module.processes, "report", lambda path: (ExitCode.OK, f"VALID {path.name}"))
+    monkeypatch.setattr(module.processes, "report", lambda path, *, traced: (ExitCode.OK, f"VALID {path.name}"))
     monkeypatch.setattr(module, "lead_s", lambda offsets: 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
