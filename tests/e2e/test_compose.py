@@ -12,11 +12,16 @@ import urllib.request
 from contextlib import suppress
 from importlib import resources
 
+import configargparse
 import pytest
 import yaml
 from jsonschema.validators import validator_for
 
 from harness.cli.verbs import parse
+from harness.model.errors import ConfigError
+from harness.plan.kubeconfig import read_access
+from harness.plan.options import register
+from harness.targets.target import find
 from tests.support.e2e import BIN, QUICK, ROOT, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -48,8 +53,9 @@ def test_every_name_it_uses_is_declared():
     for name, service in SERVICES.items():
         assert set(service.get("depends_on", ())) <= SERVICES.keys(), name
         for mount in service.get("volumes", ()):
-            source = mount.split(":")[0]
-            assert (ROOT / source).exists() if source.startswith("./") else source in COMPOSE["volumes"], mount
+            source = re.sub(r"\$\{.*?\}", "", mount).split(":")[0]
+            known = (ROOT / source).exists() if source.startswith("./") else source in {"", *COMPOSE["volumes"]}
+            assert known, mount
         for port in service.get("ports", ()):
             assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port), "published to this machine only"
         waited = service.get("depends_on", {})
@@ -57,9 +63,56 @@ def test_every_name_it_uses_is_declared():
             assert waited[other]["condition"] != "service_healthy" or "healthcheck" in SERVICES[other]
 
 
+def test_every_service_belongs_to_one_profile_and_needs_no_other():
+    profile_of = {name: service["profiles"] for name, service in SERVICES.items()}
+    assert {tuple(each) for each in profile_of.values()} == {("demo",), ("hetida",), ("outside",)}
+    for name, service in SERVICES.items():
+        assert all(profile_of[other] == profile_of[name] for other in service.get("depends_on", ())), name
+    published = [(*profile_of[name], port) for name, service in SERVICES.items() for port in service.get("ports", ())]
+    assert len(published) == len(set(published))
+    assert {each for each in profile_of if "127.0.0.1:8089:8089" in SERVICES[each].get("ports", ())} == {
+        "master", "hetida", "outside",
+    }  # fmt: skip
+
+
+def test_without_a_profile_it_is_the_demo():
+    assert "COMPOSE_PROFILES=demo" in (ROOT / ".env").read_text().splitlines()
+
+
+def locust_options(service, locustfile):
+    """The command of a service, as the locustfile's options are parsed; some of Locust's own are among them."""
+    program, *words = SERVICES[service]["command"]
+    assert program == "locust"
+    assert words[:2] == ["-f", f"locustfiles/{locustfile}.py"]
+    parser = configargparse.ArgumentParser(allow_abbrev=False)
+    for option in ("-f", "--web-host", "--host"):
+        parser.add_argument(option)
+    register(parser, find(locustfile))
+    return parser.parse_args(words)
+
+
+def test_the_load_of_hetida_goes_to_its_backend_with_wiring_for_an_adapter_that_this_knows():
+    options = locust_options("hetida", "hetida")
+    assert options.host == "http://backend:8090/api"
+    wiring = json.loads((ROOT / "examples" / options.wiring).read_text())
+    used = {each["adapter_id"] for each in wiring["input_wirings"]} - {"direct_provisioning"}
+    adapters = [each.split("|") for each in SERVICES["backend"]["environment"]["HETIDA_DESIGNER_ADAPTERS"].split(",")]
+    assert used <= {name for name, *_ in adapters}
+    for _, _, outside, inside in adapters:
+        assert outside == inside
+        assert re.fullmatch(r"http://([\w-]+):8092", inside)[1] in SERVICES
+
+
+def test_outside_starts_with_neither_cluster_nor_address(monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", "/dev/null")
+    assert locust_options("outside", "kfp").host is None
+    with pytest.raises(ConfigError):
+        read_access("")
+
+
 def test_our_services_share_one_image_and_others_name_theirs():
     ours = {name for name, service in SERVICES.items() if service.get("build") == "."}
-    assert ours == {"platform", "master", "worker"}
+    assert ours == {"platform", "master", "worker", "hetida", "adapter", "outside"}
     assert {SERVICES[name]["image"] for name in ours} == {"pipeswarm"}
     assert all(service["image"] for service in SERVICES.values())
     assert "container_name" not in SERVICES["worker"], "it must be scalable"

@@ -51,7 +51,7 @@ def test_the_deployments_are_the_profiles(pattern):
 
 
 def test_the_compose_file_has_the_balancer_before_every_runtime():
-    services = yaml.safe_load((EXAMPLES / "docker-compose.yml").read_text())["services"]
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     upstream = (EXAMPLES / "nginx.conf").read_text()
     runtimes = {name for name in services if name.startswith("runtime-")}
     assert runtimes == {name for name in runtimes if f"server {name}:8090" in upstream}
@@ -64,10 +64,10 @@ def test_the_compose_files_adapter_is_a_command_of_ours():
 
     from harness.cli import adapter
 
-    service = yaml.safe_load((EXAMPLES / "docker-compose.yml").read_text())["services"]["adapter"]
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["adapter"]
     parser = argparse.ArgumentParser()
     adapter.configure(parser)
-    assert parser.parse_args(service["command"][1:]).capacity == 24
+    assert parser.parse_args(service["command"][2:]).capacity == 24
 
 
 def test_the_example_agrees_with_what_its_code_says_of_itself():
