@@ -13,6 +13,8 @@ _HOST = re.compile(
     r"(?P<path>(?:/[\w~-][\w.~-]*)*)/?",
     re.ASCII,
 )
+_UNSERVED = re.compile(r'no endpoints available for service "|services "[^"]*" not found')
+_UNSERVED_HINT = "no pod of this service is ready yet: kubectl get pods,endpointslices -n NAMESPACE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,19 @@ class KubeService:
     def proxied(self) -> str:
         """The path of its API at the API server (Kubernetes API, connect of ``services/proxy``)."""
         return f"/api/v1/namespaces/{self.namespace}/services/{self.scheme}:{self.name}:{self.port}/proxy{self.path}"
+
+
+def is_unserved(said: str) -> bool:
+    """Whether an API server answered itself, for want of pods that serve.
+
+    Of a service without any EndpointSlice, as one that was just made, it says that there is no such service.
+    """
+    return bool(_UNSERVED.search(said))
+
+
+def hint_for(said: str, otherwise: str) -> str:
+    """What to do after an answer that is no success."""
+    return _UNSERVED_HINT if is_unserved(said) else otherwise
 
 
 def is_kube_service(host: str) -> bool:

@@ -1,17 +1,20 @@
 """Platforms behind the API server's service proxy: their requests arrive, and what it answers itself is told."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from harness.drive.clients import client_of
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import HttpRequest
+from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
 from harness.plan import kubeconfig
 from harness.targets import argo, hetida, kfp
+from harness.targets.argo.api import find_api
 from harness.targets.credentials import Credentials
+from harness.targets.hetida.api import round_trip_s
 from harness.targets.kfp.api import Api
 from harness.targets.kube_service import KubeService
 from tests.support.argo_exchange import Argo, prepared
@@ -74,6 +77,29 @@ def test_an_argo_server_starts_workflows_behind_a_service(reach, tmp_path):
     assert {path for _, path, _ in platform.asked if path.startswith("/api/v1/workflows/")} == {
         "/api/v1/workflows/team", "/api/v1/workflows/team/lint",
     }  # fmt: skip
+
+
+def first_request(module, exchange):
+    match module.__name__.rpartition(".")[2]:
+        case "kfp":
+            Api(exchange).healthz("")
+        case "hetida":
+            round_trip_s(exchange, "/info", "the backend")
+        case _:
+            find_api(exchange)
+
+
+@pytest.mark.parametrize("module", [kfp, hetida, argo])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(503, 'no endpoints available for service "backend"'), (404, 'services "backend" not found')],
+)
+def test_a_service_without_ready_pods_is_told_with_where_to_look(module, status, said):
+    """As a real API server answers, with and without an EndpointSlice."""
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": said, "code": status}
+    with pytest.raises(TargetUnreachableError, match=said) as raised:
+        first_request(module, lambda _: HttpAnswer(status, json.dumps(body).encode()))
+    assert "no pod of this service is ready yet" in raised.value.hint
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import orjson
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest, redirection
 from harness.targets.argo.manifest import GROUP_VERSION
+from harness.targets.kube_service import hint_for, is_unserved
 
 JSON = {"content-type": "application/json"}
 MERGE_PATCH = {"content-type": "application/merge-patch+json"}
@@ -100,7 +101,7 @@ def find_api(exchange: Exchange) -> tuple[str, str]:
     found = parsed(answer)
     if answer.status == _FOUND and "resources" in found:
         return KUBERNETES, ""
-    if found.get("kind") == "Status" and answer.status == _NOT_FOUND:
+    if found.get("kind") == "Status" and answer.status == _NOT_FOUND and not is_unserved(error_text(answer)):
         raise TargetUnreachableError(
             "this Kubernetes cluster has no Argo Workflows: it does not serve argoproj.io/v1alpha1", _HOST_HINT
         )
@@ -111,7 +112,7 @@ def find_api(exchange: Exchange) -> tuple[str, str]:
     raise TargetUnreachableError(
         f"GET {_VERSION} answered {answer.status} {error_text(answer)}: this is neither a Kubernetes API nor "
         "an Argo server",
-        _HOST_HINT,
+        hint_for(error_text(answer), _HOST_HINT),
     )
 
 

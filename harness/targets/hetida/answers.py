@@ -136,12 +136,13 @@ def _error(body: Mapping[str, Any]) -> str:
 
 
 def error_text(answer: HttpAnswer) -> str:
-    """The error in an answer without a result: FastAPI's `detail`, or the beginning of the body."""
+    """The error in an answer without a result: FastAPI's `detail`, a Kubernetes status, or the beginning of the body."""
     if away := redirection(answer):
         return away
     try:
-        detail = orjson.loads(answer.body)["detail"]
-    except (ValueError, KeyError, TypeError):
+        found = orjson.loads(answer.body)
+        detail = found["message"] if found.get("kind") == "Status" else found["detail"]
+    except (ValueError, KeyError, TypeError, AttributeError):
         start = answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip()
         return "an HTML page" if start[:9].lower().startswith(("<!doctype", "<html")) else start or "nothing"
     if isinstance(detail, list):

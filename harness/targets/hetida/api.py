@@ -10,6 +10,7 @@ import orjson
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.targets.hetida.answers import error_text
+from harness.targets.kube_service import hint_for
 
 JSON = {"content-type": "application/json"}
 _PINGS = 3
@@ -42,9 +43,10 @@ def _timed(exchange: Exchange, path: str, kind: str) -> float:
     if answer.status in {401, 403}:
         raise TargetUnreachableError(f"GET {path} is refused: {answer.status} {error_text(answer)}", _AUTH_HINT)
     if answer.status // 100 != 2:
+        text = error_text(answer)
         raise TargetUnreachableError(
-            f"GET {path} answered {answer.status} {error_text(answer)}",
-            f"is --host the address of {kind} of hetida designer, and --mode right?",
+            f"GET {path} answered {answer.status} {text}",
+            hint_for(text, f"is --host the address of {kind} of hetida designer, and --mode right?"),
         )
     return taken_s
 

@@ -10,6 +10,7 @@ import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest, redirection
+from harness.targets.kube_service import hint_for
 
 ROOT = "/apis/v2beta1"
 JSON = {"content-type": "application/json"}
@@ -29,9 +30,10 @@ class HttpError(TargetUnreachableError):
     """The API answered with an error status that has no more specific explanation."""
 
     def __init__(self, where: str, answer: HttpAnswer) -> None:
+        text = error_text(answer)
         super().__init__(
-            f"{where} answered {answer.status} {error_text(answer)}",
-            "is --host the address of a KFP v2beta1 API, and is it healthy?",
+            f"{where} answered {answer.status} {text}",
+            hint_for(text, "is --host the address of a KFP v2beta1 API, and is it healthy?"),
         )
         self.status = answer.status
 
