@@ -136,7 +136,7 @@ def _error(body: Mapping[str, Any]) -> str:
 
 
 def error_text(answer: HttpAnswer) -> str:
-    """The error in an answer without a result: FastAPI's `detail`, a Kubernetes status, or the beginning of the body."""
+    """The error in an answer without a result: FastAPI's `detail`, a Kubernetes status, or the body's beginning."""
     if away := redirection(answer):
         return away
     try:
