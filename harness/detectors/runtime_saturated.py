@@ -1,17 +1,19 @@
-"""A runtime service is full: every worker is busy while executions wait."""
+"""A runtime service is full: every worker is busy while executions wait, or they lack the cores to compute."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from harness.analysis.services.contention import Contention, contention
 from harness.analysis.services.executions import executions
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.detector import CannotJudgeError, by_chance, slowed
 from harness.detectors.replicas import LEAST_EXECUTIONS
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import QUEUED
+from harness.model.phases import COMPUTING, QUEUED
 from harness.model.units import counted, format_duration
 
 NAME = "runtime-saturated"
@@ -19,35 +21,72 @@ NEEDS = (Capability.EXECUTIONS,)
 # Workers of one replica that gets too much are busy, and those of the others are not. Workers that mostly load may wait
 # for the same adapters if there are more of them.
 EXPLAINED_BY = {"lb-imbalance": 0.5, "adapter-slow": 0.6}
+_COMMANDS = ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime")
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
 _SHARE = 0.15  # of the executions' time
 _COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others wait, the load is unbalanced
 _SURE, _ONE_REPLICA, _UNEVEN = 0.85, 0.6, 0.5  # where one replica or worker did everything, others may be idle
 _LEFT = 0.1  # of the wait remains with several times the workers
+_CHANCE = 1e-3  # executions that don't slow each other down look by chance as if they did
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Executions wait for a worker while all of the workers have work."""
-    found, done = saturation(timeline), executions(timeline)
-    if done.row.size < LEAST_EXECUTIONS:
+    """Executions wait for a worker while all of the workers have work, or slow each other down for want of cores."""
+    if executions(timeline).row.size < LEAST_EXECUTIONS:
         raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
-    if found.waiting < _SHARE or found.covered < _SOME:
-        return []
+    shared = contention(timeline)
+    lost = _lost(timeline, shared) if shared.p < _CHANCE else 0.0
+    found = saturation(timeline)
+    if found.waiting >= _SHARE and found.covered >= _SOME:
+        return [_full(timeline, found, lost)]
+    return [_crowded(timeline, shared, lost)] if lost >= _SHARE else []
+
+
+def _lost(timeline: Timeline, shared: Contention) -> float:
+    """Share of the runs' time that executions computed longer because others did."""
+    computing_s = float(executions(timeline).computing.sum())
+    return shared.lost * computing_s / max(float(waits(timeline).total.sum()), 1e-9)
+
+
+def _full(timeline: Timeline, found: Saturation, lost: float) -> Finding:
+    done = executions(timeline)
     sure = _SURE if found.covered >= _COVERED else _UNEVEN
     alone = len(done.replicas) == 1 or (not done.replicas and found.workers == 1)
-    return [
-        Finding(
-            NAME,
-            f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
-            min(sure, _ONE_REPLICA) if alone else sure,
-            tuple(_evidence(timeline, found)),
-            "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
-            "once." + _one_replica(done.replicas),
-            ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime"),
-            slowed(found.waiting * (1 - _LEFT)),
-        )
-    ]
+    return Finding(
+        NAME,
+        f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
+        min(sure, _ONE_REPLICA) if alone else sure,
+        tuple(_evidence(timeline, found)),
+        "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
+        "once." + _one_replica(done.replicas),
+        _COMMANDS,
+        slowed(min(1.0, found.waiting * (1 - _LEFT) + lost)),
+    )
+
+
+def _crowded(timeline: Timeline, shared: Contention, lost: float) -> Finding:
+    """There are workers enough, but no cores for them."""
+    return Finding(
+        NAME,
+        f"The runtime lacks CPU: executions that compute at once took {1 / (1 - shared.lost):.1f} times as long",
+        _SURE,
+        tuple(_crowded_evidence(timeline, shared, lost)),
+        "Run the runtime on more cores: more nodes, or replicas on nodes of their own; or send less at once. More "
+        "workers on the same nodes would share the same cores.",
+        _COMMANDS,
+        slowed(min(1.0, lost)),
+    )
+
+
+def _crowded_evidence(timeline: Timeline, shared: Contention, lost: float) -> Iterator[Evidence]:
+    yield Evidence(
+        f"computing took the longer the more computed at the same time, as if they shared {shared.cores:.1f} cores "
+        f"({by_chance(shared.p)} if each computed as long as it needs)",
+        shared.cores, "cores", "spans", f"phase = {COMPUTING}",
+    )  # fmt: skip
+    yield Evidence(f"that took {lost:.0%} of the runs' time", lost, "share", "spans", f"phase = {COMPUTING}")
+    yield from _durations(timeline)
 
 
 def _one_replica(replicas: tuple[str, ...]) -> str:
@@ -66,6 +105,10 @@ def _evidence(timeline: Timeline, found: Saturation) -> Iterator[Evidence]:
         "workers had work while others waited",
         found.covered, "share", "spans",
     )  # fmt: skip
+    yield from _durations(timeline)
+
+
+def _durations(timeline: Timeline) -> Iterator[Evidence]:
     done = executions(timeline)
     took = (floats(timeline.runs, "over_s") - floats(timeline.runs, "sent_s"))[done.row]
     took = took[np.isfinite(took)]  # some are not over, or when they were sent was not recorded

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from harness.analysis.services.contention import Contention
 from harness.analysis.services.saturation import saturation
-from harness.detectors import diagnose
+from harness.detectors import diagnose, runtime_saturated
 from tests.support.injected import executed
 from tests.support.injection.case import Case, profile_of, records, simulated
 from tests.support.injection.installations import draw
@@ -88,3 +89,50 @@ def test_an_uneven_load_costs_all_waits_at_the_busiest_replica_in_the_queue_or_b
     ).timeline(tmp_path)
     (finding,) = [each for each in diagnose(timeline).findings if each.name == "lb-imbalance"]
     assert 0.3 < finding.severity < 0.45
+
+
+_CROWDED = replace(_BURST, schedule="constant", over_s=40.0)
+
+
+def test_workers_that_share_too_few_cores_are_found_and_more_nodes_would_help():
+    """48 workers on one core: nobody waits for a worker, but all of them for the core."""
+    here, more = (with_runtime(_CROWDED, replicas=8, nodes=n, workers=6, cores=1.0) for n in (1, 4))
+    timeline = simulated(_CROWDED, 1.0, 3, here)
+    assert saturation(timeline).waiting < 0.02
+    (finding,) = diagnose(timeline).findings
+    slow, quick = (outcomes(records(_CROWDED, 1.0, 3, each)).mean_s for each in (here, more))
+    assert (finding.name, finding.title[:22]) == ("runtime-saturated", "The runtime lacks CPU:")
+    assert finding.severity == pytest.approx(0.5 * (1 - quick / slow), abs=0.05)
+    assert "as if they shared 1.0 cores (p < 0.001" in finding.evidence[0].statement
+    assert "More workers on the same nodes would share the same cores." in finding.fix
+
+
+def test_the_same_workers_on_cores_for_all_of_them_lack_none():
+    assert names(simulated(_CROWDED, 1.0, 3, with_runtime(_CROWDED, replicas=8, nodes=8, workers=6, cores=8.0))) == []
+
+
+def test_what_the_lack_of_cores_costs_adds_to_the_wait_for_workers():
+    timeline = simulated(_BURST, 1.0, 3, with_runtime(_BURST, replicas=2, nodes=1, workers=4, cores=1.0))
+    (finding,) = diagnose(timeline).findings
+    assert "The runtime is full" in finding.title
+    assert finding.severity > 0.45 * saturation(timeline).waiting + 0.005
+
+
+def test_workers_that_mostly_load_are_counted_by_how_seldom_many_of_them_compute():
+    """Eight compute for a tenth of their time: two at once is usual."""
+    case = replace(_BURST, runs=160, faults=("adapter-slow@0s",))
+    found = saturation(simulated(case, 2.0, 3, with_runtime(case, replicas=8, nodes=8, workers=1)))
+    assert 6 <= found.workers <= 8
+
+
+@pytest.mark.parametrize(("p", "found"), [(2e-3, []), (5e-4, ["runtime-saturated"])])
+def test_computing_times_that_chance_explains_name_no_lack_of_cores(p, found, tmp_path, monkeypatch):
+    monkeypatch.setattr(runtime_saturated, "contention", lambda _: Contention(2.0, 0.4, p))
+    timeline = executed(queue=lambda _: 0.01).timeline(tmp_path)
+    assert [each.name for each in runtime_saturated.detect(timeline)] == found
+
+
+def test_workers_that_load_in_turns_for_want_of_workers_come_before_the_adapters_that_they_load_from():
+    """Six workers share a core pair: each seldom computes, and loads are long because others interrupt them."""
+    drawn = draw(882113, 173)
+    assert names(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile))[0] == "runtime-saturated"

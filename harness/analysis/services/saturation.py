@@ -7,7 +7,7 @@ that found an idle worker loaded without interruption; and in a queue that a wor
 other loads, and a send, which blocks no worker, behind other loads and computing: the excess of sends is the computing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,13 +52,15 @@ def saturation(timeline: Timeline) -> Saturation:
     """Of the executions that reported their phases; all 0 where none did."""
     done = executions(timeline)
     groups = tuple(_groups(timeline, done))
-    spent, offered = sum(each.spent_s for each in groups), sum(each.offered_s for each in groups)
     computed, loaded, sent = (float(each.sum()) for each in (done.computing, done.loading, done.sending))
-    busy = spent / offered if offered > 0 else computed / max(computed + loaded, 1e-9)
+    busy = _share([each.usual for each in groups])
+    if busy is None:
+        busy = computed / max(computed + loaded, 1e-9)
     own_sending = min(sent, _unhindered(done.sending))
     excess = sent - own_sending - loaded
     in_turns = computed * loaded / excess if excess > computed > 0 else loaded
     own = min(loaded, computed * (1 - busy) / max(busy, _LEAST), _unhindered(done.loading), in_turns)
+    used = _share([each.most for each in groups])
     whole = max(float(waits(timeline).total.sum()), 1e-9)
     return Saturation(
         waiting=(float(done.queued.sum()) + loaded - own + sent - own_sending) / whole,
@@ -66,7 +68,7 @@ def saturation(timeline: Timeline) -> Saturation:
         computing=computed / max(computed + own, 1e-9),
         covered=_covered(timeline, done, groups),
         workers=sum(each.workers for each in groups),
-        used=min(1.0, busy * (computed + own) / max(computed, 1e-9)) if offered > 0 else 1.0,
+        used=1.0 if used is None else min(1.0, used * (computed + own) / max(computed, 1e-9)),
     )
 
 
@@ -76,23 +78,37 @@ def _unhindered(seconds: Floats) -> float:
     return _USUAL * float(np.quantile(late, _QUICK)) * seconds.size if late.size else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """Worker-seconds of computing, and in all, while there was work for so many workers."""
+
+    spent_s: float
+    offered_s: float
+
+
+def _share(of_groups: Sequence[_Share]) -> float | None:
+    """That of all groups; none where there never was work for all workers."""
+    offered_s = sum(each.offered_s for each in of_groups)
+    return sum(each.spent_s for each in of_groups) / offered_s if offered_s > 0 else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
     """The executions of one replica, or of all where replicas are not named.
 
     Attributes:
-        workers: as many as usually compute at once in busy times.
+        workers: how many there seem to be.
         came: start of each execution at the service, shape (n,).
         left: its end, shape (n,).
-        spent_s: worker-seconds of computing while there was work for all workers.
-        offered_s: worker-seconds while there was work for all workers.
+        usual: the share of the workers' time spent computing.
+        most: the same for as many workers as ever computed at once, which some of them may not get work.
     """
 
     workers: int
     came: Floats
     left: Floats
-    spent_s: float
-    offered_s: float
+    usual: "_Share"
+    most: "_Share"
 
 
 def _groups(timeline: Timeline, done: Executions) -> Iterator[_Group]:
@@ -111,15 +127,36 @@ def _groups(timeline: Timeline, done: Executions) -> Iterator[_Group]:
 def _group(begun: Floats, ended: Floats, came: Floats, left: Floats) -> _Group:
     at = np.unique(np.concatenate((begun, ended, came, left)))
     at = at[np.isfinite(at)]
-    most, length = max(peak(begun, ended), 1), np.diff(at)
+    length = np.diff(at)
     computing = active(begun, ended, at[:-1])
-    enough: Bools = active(came, left, at[:-1]) >= most
-    spent, offered = float(computing[enough] @ length[enough]), most * float(length[enough].sum())
-    # An execution's steps are reported as if they followed each other: now and then more seem to compute than can.
+    there = active(came, left, at[:-1])
+    most = max(peak(begun, ended), 1)
+    workers = _workers(computing, length, there >= most, most)
+
+    def computed(number: int) -> _Share:
+        enough: Bools = there >= number
+        return _Share(float(computing[enough] @ length[enough]), number * float(length[enough].sum()))
+
+    return _Group(workers, came, left, computed(workers), computed(most))
+
+
+def _workers(computing: Floats, length: Floats, enough: Bools, most: int) -> int:
+    """How many workers there are, where so many computed at once, and there was `enough` work for `most` of them.
+
+    At least as many as usually compute in busy times. Where workers mostly load, seldom many of them compute at once:
+    if each does so for a share p of the time, independently, the number is binomial with mean kp and variance
+    kp(1 - p), so k is mean / (1 - variance / mean). Now and then more seem to compute than can, since an execution's
+    steps are reported as if they followed each other.
+    """
     by_number = np.argsort(computing, kind="stable")
     time = np.cumsum(length[by_number] * (computing[by_number] > 0))
     usual = computing[by_number][np.searchsorted(time, _BUSY * time[-1])] if time.size else 1.0
-    return _Group(max(int(usual), 1), came, left, spent, offered)
+    least, weight = max(int(usual), 1), length * enough
+    if not weight.any():
+        return least
+    mean = float(np.average(computing, weights=weight))
+    spread = float(np.average((computing - mean) ** 2, weights=weight))
+    return int(np.clip(round(mean / (1 - spread / mean)), least, most)) if spread < mean else least
 
 
 def _covered(timeline: Timeline, done: Executions, groups: tuple[_Group, ...]) -> float:
