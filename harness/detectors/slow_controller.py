@@ -19,8 +19,15 @@ from harness.model.inert import shell_word
 from harness.model.phases import CONTROLLER, PUBLISHING
 from harness.model.units import format_duration
 
-# What holds workflows back without the controller being slow, with the confidence that remains beside it.
-HELD = {"quota": 0.1, "lock-wait": 0.1, "workflows-postponed": 0.1}
+# What holds workflows back without the controller being slow, with the confidence that remains beside it. Steps that
+# can't write their outputs are repeated after a pause.
+HELD = {
+    "quota": 0.1,
+    "lock-wait": 0.1,
+    "workflows-postponed": 0.1,
+    "store-full": 0.1,
+    "store-unreachable-from-old-nodes": 0.1,
+}
 
 _SHARE, _SURELY = 0.12, 0.15
 _LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod

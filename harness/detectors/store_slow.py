@@ -28,6 +28,8 @@ USES = {
     Capability.LOGS: "uploads within steps, which are part of running",
     Capability.STORE_REQUESTS: "how long the store itself took",
 }
+# Writes that fail are repeated until they are given up: what they take is not the speed of the store.
+EXPLAINED_BY = {"store-full": 0.1, "store-unreachable-from-old-nodes": 0.1}
 OVERSTATED_EARLY = True
 FAULTS = ("store-slow",)
 
