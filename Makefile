@@ -42,8 +42,8 @@ check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed-dev  ## benchmarks, as tables of ratios within one run
-	@missed=0; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || missed=1; done; exit $$missed
+bench: $(VENV)/.installed-dev  ## benchmarks, as ratios within one run, into benchmarks/results
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 bench-%: $(VENV)/.installed-dev  # one of them: make bench-capacity, make bench-drive ARGS=--long, …
 	$(BIN)/python benchmarks/$*.py $(ARGS)

@@ -1,14 +1,13 @@
 """The findings against the truth, on installations drawn from a written distribution.
 
-    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--keep DIR] [--fit] [--write] [--show]
+    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--keep DIR] [--fit] [--show]
 
 `tests.support.injection.installations` says what is drawn, `tests.support.injection.judging` what is true: each test is
-simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--write` stores the
-outcome, with its seed, in `benchmarks/results/detectors.md`. `--keep` keeps what was simulated in a folder, and uses it
-again: after a change of detectors the same tests are judged in seconds; after a change of the simulator, of the
-distribution or of a removal, take another folder. `--fit`, after a change of the detectors' judgement, corrects their
-confidence by these tests (`harness/detectors/confidence_shifts.py`): a call with another seed then shows what it is
-worth.
+simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--keep` keeps what was
+simulated in a folder, and uses it again: after a change of detectors the same tests are judged in seconds; after a
+change of the simulator, of the distribution or of a removal, take another folder. `--fit`, after a change of the
+detectors' judgement, corrects their confidence by these tests (`harness/detectors/confidence_shifts.py`): a call with
+another seed then shows what it is worth.
 """
 
 import argparse
@@ -29,7 +28,6 @@ from tests.support.injection.judging import Answer, Truth, Verdict, judged
 from tests.support.injection.reliability import Tenth, fitted, reliability
 
 SHIFTS_FILE = Path(confidence_shifts.__file__)
-RESULTS = Path(__file__).parent / "results" / "detectors.md"
 _ENOUGH = 20  # findings of a tenth, for its difference to count
 FIRST, IN_3, FALSE, UNCONFIRMED, OFF = 0.95, 0.99, 0.02, 0.05, 0.07  # what is promised
 
@@ -63,9 +61,6 @@ def main() -> int:
     print("\n".join(lines[2:]))
     if options.show:
         print("\n".join(_shown(each) for each in tests))
-    if options.write:
-        head, _, _ = RESULTS.read_text(encoding="utf-8").partition("\n```")
-        RESULTS.write_text(head + "\n```\n" + "\n".join(lines) + "\n```\n", encoding="utf-8")
     return int(
         not (
             kept
@@ -213,7 +208,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: cores)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was simulated, and use it again")
     parser.add_argument("--fit", action="store_true", help="correct the confidence by these tests, and show no more")
-    parser.add_argument("--write", action="store_true", help="store the outcome in benchmarks/results")
     parser.add_argument("--show", action="store_true", help="print every test, not only those with a wrong answer")
     return parser.parse_args()
 

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.support.benchmarking import Table
+
 SPEC = Path(__file__).parent.parent / "examples" / "mix.scenario.yaml"
 REPEATS = 3
 FAKER_ROWS = 1500
@@ -119,21 +121,19 @@ def main() -> int:
         ours = best(lambda: timed(in_process(rows, file))) / rows
         default = best(lambda: generated(5000, file)[0])
     process = min(seconds for seconds, _ in whole) / rows
-    table = [
-        ("rows per CPU second", f"{1 / ours:,.0f}", ""),
-        ("  as a whole process, imports included", f"{1 / process:,.0f}", ""),
-        ("  Faker, one call a cell", f"{1 / faker:,.0f}", ""),
-        ("  merely writing the same rows", f"{1 / writing:,.0f}", ""),
-        ("x Faker", f"{faker / ours:,.0f}", "at least 400"),
-        ("x merely writing", f"{writing / ours:.2f}", "at least 0.18"),
-        ("bytes a row", f"{size:.0f}", ""),
-        (f"peak memory at {rows:,} rows, MB", f"{max(peak for _, peak in whole):.0f}", "below 400"),
-        (f"peak memory at {rows // 4:,} rows, MB", f"{small:.0f}", "about the same"),
-        ("generate-scenarios --n 5000, CPU s", f"{default:.2f}", "below 1.0"),
-    ]
-    for what, figure, target in table:
-        print(f"{what:<46}{figure:>12}  {target}")
-    return 0
+    peak, dearest = max(peak for _, peak in whole), faker / ours
+    table = Table()
+    table.row("rows per CPU second", f"{1 / ours:,.0f}")
+    table.row("  as a whole process, imports included", f"{1 / process:,.0f}")
+    table.row("  Faker, one call a cell", f"{1 / faker:,.0f}")
+    table.row("  merely writing the same rows", f"{1 / writing:,.0f}")
+    table.row("× Faker", f"{dearest:,.0f}", "≥ 400", dearest >= 400)
+    table.row("× merely writing", f"{writing / ours:.2f}", "≥ 0.18", writing / ours >= 0.18)
+    table.row("bytes a row", f"{size:.0f}")
+    table.row(f"peak memory at {rows:,} rows, MB", f"{peak:.0f}", "< 400", peak < 400)
+    table.row(f"  at {rows // 4:,} rows, × that", f"{small / peak:.2f}", "≥ 0.8", small / peak >= 0.8)
+    table.row("generate-scenarios --n 5000, CPU s", f"{default:.2f}", "< 1", default < 1)
+    return int(table.failed)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from harness.model import Node, Plan, Span
 from harness.model.phases import RUNNING
 from harness.store import RunFolder
 from harness.targets import kfp
+from tests.support.benchmarking import Table
 
 ORIGIN_S = 1_790_000_000
 LIMIT_GB = 1.0
@@ -60,11 +61,12 @@ def main() -> int:
     changes = options.pods * STAGES * 2
     print(f"{options.pods:,} pods on {options.nodes:,} nodes, {changes:,} changes and events: {cpu_s:.1f} s of CPU")
     print(f"  {cpu_s / changes * 1e6:.0f} µs a change; {wall_s:.1f} s altogether, as fast as the server tells")
-    print(f"  peak memory {peak_gb:.2f} GB")
-    print(f"  in an hour with so many pods: {cpu_s / SPREAD_S:.1%} of one core")
     complete = len(done) == options.pods and len(nodes) == options.nodes
-    print(f"  every pod and node is known: {complete}")
-    return 0 if complete and cpu_s < SPREAD_S and peak_gb < LIMIT_GB else 1
+    table = Table((48, 10, 8))
+    table.row("of one core, in an hour with so many pods", f"{cpu_s / SPREAD_S:.1%}", "100 %", cpu_s < SPREAD_S)
+    table.row("peak memory (GB)", f"{peak_gb:.2f}", f"{LIMIT_GB:g}", peak_gb < LIMIT_GB)
+    table.row("every pod and node is known", "yes" if complete else "no", "yes", complete)
+    return int(table.failed)
 
 
 def watch(place: Path, address: str, pods: int) -> tuple[float, float, RunFolder]:

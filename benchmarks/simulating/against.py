@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.simulating.platforms import COMMAND, PODS_A_RUN, ROOT
-from benchmarks.simulating.table import Table
+from tests.support.benchmarking import Table
 
 TRIES = 2
 RUNS = 10_000

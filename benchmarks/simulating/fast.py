@@ -14,7 +14,6 @@ from math import log2
 from pathlib import Path
 
 from benchmarks.simulating.platforms import COMMAND, PIPELINE, PODS_A_RUN, ROOT
-from benchmarks.simulating.table import Table
 from harness.model import Scenario
 from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.fast import Arrival, simulate_compactly
@@ -22,6 +21,7 @@ from harness.simulator.kfp.records import OVER
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from harness.simulator.profile.file import load_profile
+from tests.support.benchmarking import Table
 from tests.support.on_simpy import simulated
 from tests.support.simpy_parts import Search
 

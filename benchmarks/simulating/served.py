@@ -10,7 +10,7 @@ import aiohttp
 
 from benchmarks.simulating.platforms import LIVE, PIPELINE, SUBMITTED, wide
 from benchmarks.simulating.server import Client, cpu_s, served
-from benchmarks.simulating.table import Table
+from tests.support.benchmarking import Table
 
 TRIES = 3
 IDLE = 0.6  # who is late with less than this share of a core was kept waiting by others
