@@ -207,15 +207,16 @@ def draw(place: Path, runs: int, pods: int) -> Path:
     over = ends[:, -1] + 10**9
     _write(tables, Submission, seq=seq, scenario_id=seq.astype(str), run_name=names, due_at=due, sent_at=due + 10**6,
            answered_at=answered, outcome=_same("accepted", runs), run=names, worker=seq % 4, status=_number(200, runs),
-           error=pa.nulls(runs, pa.string()))  # fmt: skip
+           error=pa.nulls(runs, pa.string()), tenant=_same("", runs))  # fmt: skip
     _write(tables, Event, at=over, kind=_same("Run", runs), object=names, reason=_same(SUCCEEDED, runs),
            message=_same("", runs), source=_same("kfp", runs), run=names, count=_number(1, runs),
-           type=_same("Normal", runs))  # fmt: skip
+           type=_same("Normal", runs), namespace=_same("", runs))  # fmt: skip
     nodes = [f"aks-steps-{k:06d}" for k in range(NODES)]
     _write(tables, Node, name=nodes, pool=_same("steps", NODES), created_at=_number(ORIGIN_AT, NODES) - 10**12,
            ready_at=_number(ORIGIN_AT, NODES) - 10**11, gone_at=pa.nulls(NODES, pa.int64()), cpu=np.full(NODES, 4.0),
            memory=np.full(NODES, 16e9), gpu=np.zeros(NODES), pods=_number(110, NODES), spot=np.zeros(NODES, bool),
-           price=np.full(NODES, 0.23), source=_same("kubernetes", NODES))  # fmt: skip
+           price=np.full(NODES, 0.23), source=_same("kubernetes", NODES), gpus_at=pa.nulls(NODES, pa.int64()),
+           virtual=np.zeros(NODES, bool), machine=_same("", NODES), ephemeral=np.zeros(NODES))  # fmt: skip
     metrics, tasks = (REQUESTED_CPU_CORES, REQUESTED_GPUS), [f"task-{p}" for p in range(pods)]
     _write(tables, Sample, metric=[m for m in metrics for _ in tasks], at=_number(ORIGIN_AT, 2 * pods),
            value=np.repeat((1.0, 0.0), pods), labels=[json.dumps({"task": task}) for task in tasks] * 2)  # fmt: skip

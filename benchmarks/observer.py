@@ -100,18 +100,21 @@ def watch(place: Path, address: str, pods: int) -> tuple[float, float, RunFolder
             journal=Journal(recorder),
         )
         cluster = Cluster(observation)
-        thread = threading.Thread(target=cluster.collect, args=(stop,))
+        thread = threading.Thread(target=cluster.collect, args=(stop,), daemon=True)
         before, begun_s = time.process_time(), time.monotonic()
         thread.start()
-        live: dict[str, Any] = {}
-        while live.get("pods", {}).get("Succeeded", 0) < pods and thread.is_alive():
+        while _succeeded(cluster) < pods and thread.is_alive():
             time.sleep(1.0)
-            live = dict(cluster.live())
         time.sleep(2.0)  # the last events
         spent, taken_s = time.process_time() - before, time.monotonic() - begun_s
         stop.set()
         thread.join()
     return spent, taken_s, folder
+
+
+def _succeeded(cluster: Cluster) -> int:
+    live = cluster.live()
+    return (live.pods or {}).get("Succeeded", 0) if live is not None else 0
 
 
 # --- the server that replays a cluster -----------------------------------------------------------------------------
