@@ -1,10 +1,29 @@
 """What benchmarks print and keep: a bound that was missed says so, and none is excused by a busy machine."""
 
+import re
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.support.benchmarking import Table, commit, described, kept, written
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    "command", [("analysis", "--runs", "300", "--alike", "300"), ("observer", "--pods", "100", "--nodes", "5")]
+)
+def test_a_benchmark_runs_to_its_verdicts(command):
+    """However small, and whatever they are: nothing else would notice that it can't run."""
+    name, *options = command
+    script = ROOT / f"benchmarks/{name}.py"
+    command = [sys.executable, script, *options]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, timeout=100)
+    assert done.returncode in {0, 1}
+    assert done.stderr == ""
+    assert re.search(r"  (met|MISSED)$", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +81,15 @@ def test_the_machine_is_described_with_the_commit_and_whether_files_differ_from_
     assert f"commit {found} and changes, " in said
     assert " cores of " in said
     assert "load average before it" in said
+
+
+def test_the_figures_of_the_readme_are_those_of_the_results():
+    """Short, and never older than the pages that it links."""
+    table = (ROOT / "README.md").read_text().partition("## Figures")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    assert 4 <= len(rows) <= 8, "at most eight lines, the heading among them"
+    for what, figures, page in rows[1:]:
+        results = (ROOT / re.search(r"\((.*\.md)\)", page)[1]).read_text()
+        measured = re.findall(r"\d[\d,.]*\d|\d", figures)
+        assert measured, what
+        assert all(figure in results for figure in measured), what

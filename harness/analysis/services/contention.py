@@ -6,13 +6,13 @@ each has done by its end is lognormal. With n(t) computing at t, an execution fr
 w = ∫ min(1, c / n(t)) dt over [a, b], and the density of its duration is that of its work times min(1, c / n(b)). The
 first is the second with any number of cores, so twice the logarithm of the ratio is chi-squared with one degree of
 freedom if it is true (Wilks, 1938); half of that probability, as c is at the limit of what it can be (Self and Liang,
-1987).
+1987). The upper tail of that distribution beyond x is erfc(sqrt(x / 2)).
 """
 
 from dataclasses import dataclass
+from math import erfc, sqrt
 
 import numpy as np
-from scipy.stats import chi2
 
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.timeline.curves import active, peak
@@ -70,7 +70,7 @@ def shared(start: Floats, end: Floats) -> Contention:
     if not np.isfinite(cores):
         return NONE
     lost = 1 - float(work.sum()) / float((end - start).sum())
-    return Contention(cores, lost, float(chi2.sf(2 * (best - alone), 1)) / 2)
+    return Contention(cores, lost, erfc(sqrt(best - alone)) / 2)
 
 
 def _log_likelihood(work: Floats, speed: Floats) -> float:

@@ -1,5 +1,6 @@
 """Columns of frames as arrays, and positions in them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
     """The position of each value's first occurrence in `among`; -1 where it is missing."""
     found = pc.index_in(pa.array(values), value_set=pa.array(among))
     return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def within(values: "pd.Series[str]", among: Iterable[str]) -> Bools:
+    """Whether each value is `among` these; missing ones are not. Pandas' `isin` makes objects of all of them."""
+    known = pa.array(among if isinstance(among, pd.Series) else [*among], pa.string())
+    return np.asarray(pc.is_in(pa.array(values, pa.string()), value_set=known, skip_nulls=True).to_numpy(False))
 
 
 def evenly(count: int, most: int) -> Ints:

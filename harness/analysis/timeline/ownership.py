@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from harness.analysis.timeline.columns import Bools
+from harness.analysis.timeline.columns import Bools, within
 from harness.model.plan import Plan
 
 # Components of Kubernetes, such as autoscalers.
@@ -25,7 +25,9 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], pods: Col
         pods: names of the pods of this test's runs; where none was observed, those in the runs' namespace count as its.
     """
     run, of_pod = events["run"].fillna(""), events["kind"] == "Pod"
-    ours = run.isin(set(runs) - {""}) | (of_pod & events["object"].isin(set(pods)))
+    ours = within(run, runs) & (run != "")
+    if of_pod.any():  # a large test has millions of pods
+        ours |= of_pod & within(events["object"], pods)
     apart = run != ""
     if "namespace" in events:
         platform = {"", _SYSTEM, *plan.observer.platform_namespaces}
@@ -67,6 +69,6 @@ def namespace_of(plan: Plan, events: pd.DataFrame, runs: Collection[str]) -> str
     given = str(plan.target_options.get("namespace") or "")
     if given or "namespace" not in events:
         return given or _DEFAULT
-    of_pods = (events["kind"] == "Pod") & events["run"].isin(set(runs)) & (events["namespace"].fillna("") != "")
+    of_pods = (events["kind"] == "Pod") & within(events["run"], runs) & (events["namespace"].fillna("") != "")
     seen = events["namespace"][of_pods].mode()
     return str(seen.iloc[0]) if len(seen) else _DEFAULT
