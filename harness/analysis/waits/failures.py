@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.columns import within
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import FAILED, LAUNCHER_ERROR, OF_TASK
 
@@ -96,7 +97,7 @@ def failures(timeline: Timeline) -> tuple[Failure, ...]:
 def own_events(timeline: Timeline) -> pd.DataFrame:
     """The events of the test's runs: those of others' runs say nothing about it."""
     events = timeline.events
-    return events[(events["run"].fillna("") != "") & events["run"].isin(timeline.runs["run"])]
+    return events[(events["run"].fillna("") != "") & within(events["run"], timeline.runs["run"])]
 
 
 @remembered

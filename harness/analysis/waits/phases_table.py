@@ -19,9 +19,9 @@ def phases_table(timeline: Timeline, split: Waits) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "seq": runs["seq"].to_numpy(dtype=np.int64),
-            "run": runs["run"].to_numpy(dtype=object),
-            "state": runs["state"].to_numpy(dtype=object),
-            "phase": np.array(RUN_PHASES, dtype=object)[phase],
+            "run": runs["run"].array,  # never objects: a large test has millions of rows
+            "state": runs["state"].array,
+            "phase": pd.array(RUN_PHASES, dtype="str").take(phase),
             "length_s": split.seconds[which, phase],
         }
     )
