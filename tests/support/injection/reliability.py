@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from harness.detectors.confidence import shifted
 from tests.support.injection.judging import Named, Verdict
 
-_ENOUGH = 10  # findings of one name, for a shift
+_ENOUGH = 20  # findings of one name, for a shift
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def reliability(verdicts: Iterable[Verdict]) -> list[Tenth]:
 def fitted(found: Iterable[Named]) -> dict[str, float]:
     """By finding, the most probable shift of its log odds, with a normal prior of deviation 1.
 
-    Fewer than ten findings tell nothing, and shift nothing.
+    Fewer than twenty findings tell nothing, and shift nothing.
     """
     cases: dict[str, list[Named]] = {}
     for each in found:
