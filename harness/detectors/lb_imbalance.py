@@ -59,7 +59,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     longer = float(beyond[here].mean() - (beyond[rest].mean() if rest.any() else 0.0))
     lost = longer * int(counts[busiest]) / max(float(done.inside.sum()), 1e-9)
     work = saturation(timeline)
-    gain = max(lost, work.waiting * (1 - work.used))
+    gain = max(lost, work.waiting * (1 - work.used), work.waiting - work.balanced)
     return [
         Finding(
             NAME,
@@ -87,10 +87,13 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
     """One replica did everything, and executions waited there: whether others were idle meanwhile does not show."""
-    waiting = saturation(timeline).waiting
+    found = saturation(timeline)
+    waiting = found.waiting
     if done.row.size < LEAST_EXECUTIONS or waiting < _WAITING:
         raise CannotJudgeError("only one replica was observed")
     (name,) = done.replicas
+    if found.used < _USED:
+        return [_idle(found, f"{name} is the only replica that answered")]
     return [
         Finding(
             NAME,
@@ -114,7 +117,7 @@ def _inferred(timeline: Timeline) -> list[Finding]:
     """Without replica names: were workers idle while executions waited, throughout or in the end?"""
     found = saturation(timeline)
     if len(timeline.runs) >= LEAST_RUNS and found.waiting >= _WAITING and found.used < _USED:
-        return [_idle(found)]
+        return [_idle(found, f"since {UNNAMED}")]
     end = unnamed_tail(timeline)
     if end is None:
         raise CannotJudgeError(UNNAMED)
@@ -123,7 +126,7 @@ def _inferred(timeline: Timeline) -> list[Finding]:
     return [_by_timing(end, f"since {UNNAMED}")]
 
 
-def _idle(found: Saturation) -> Finding:
+def _idle(found: Saturation, since: str) -> Finding:
     # Spread over all workers, work is done 1 / used times as fast, and the wait shrinks to `used`. Where usually a
     # single one works, the load balancer uses only that one, and how many others there are does not show.
     saved = 1 - found.used if found.workers > 1 else 1.0
@@ -133,7 +136,7 @@ def _idle(found: Saturation) -> Finding:
         0.6,
         (
             Evidence(
-                f"inferred from timing, since {UNNAMED}: while as many executions were open as once computed at a "
+                f"inferred from timing, {since}: while as many executions were open as once computed at a "
                 f"time, only {found.used:.0%} of the workers computed or loaded",
                 found.used, "share", "spans", "phase = compute",
             ),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from harness.analysis.services.contention import Contention
@@ -44,6 +45,38 @@ def test_adapters_that_block_the_workers_come_before_the_workers():
 def test_a_slow_one_of_two_replicas_is_found(tmp_path):
     timeline = executed(replica=lambda seq: seq % 2, computing=lambda place: 3.0 if place else 0.5).timeline(tmp_path)
     assert names(timeline)[0] == "slow-worker"
+
+
+@pytest.mark.parametrize(("few", "found"), [(4, True), (3, False)])
+def test_a_slow_replica_is_found_by_the_four_executions_that_it_gets(few, found, tmp_path):
+    story = executed(60, replica=lambda seq: int(seq % 15 != 7) if seq < 15 * few else 1,
+                     computing=lambda place: 0.5 if place else 3.0)  # fmt: skip
+    assert ("slow-worker" in names(story.timeline(tmp_path))) is found
+
+
+def test_the_slowest_of_equal_replicas_is_not_slow(tmp_path):
+    for seed in range(20):
+        takes = np.random.default_rng(seed).lognormal(0.0, 1.0, 48).tolist()
+        story = executed(48, replica=lambda seq: seq % 8, computing=lambda _, takes=takes: takes.pop())
+        assert "slow-worker" not in names(story.timeline(tmp_path / str(seed)))
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (187, "one of seven replicas got a third of the executions: evenly spread, none would have waited"),
+        (200, "all went to one replica, of which one of four workers computed"),
+    ],
+)
+def test_uneven_load_comes_before_a_full_runtime_where_workers_were_idle(number, why):
+    drawn = draw(859424, number)
+    found = names(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile))
+    assert found[:2] == ["lb-imbalance", "runtime-saturated"], why
+
+
+def test_a_single_worker_is_full_though_steps_of_its_executions_overlap_for_a_moment():
+    drawn = draw(859424, 97)
+    assert names(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)) == ["runtime-saturated"]
 
 
 def test_where_one_replica_did_everything_both_explanations_are_given(tmp_path):

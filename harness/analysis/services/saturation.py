@@ -12,15 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.analysis.services.balancing import balanced_waits
 from harness.analysis.services.executions import Executions, executions
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.analysis.timeline.curves import active, peak
+from harness.analysis.timeline.curves import active
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits
 from harness.model.phases import COMPUTING
 
 _LEAST = 0.02  # of a worker's time: computing takes that much of it even if loads take nearly all
 _BUSY = 0.9  # quantile of the time, by the number that compute
+_PASSING = 0.002  # of the time in which any computed
 _QUICK = 0.1  # quantile of loads that nothing interrupts
 _USUAL = 3.0  # times a quick load is the mean one, if durations vary as usual: lognormal, p95 = 2.5 medians
 
@@ -37,6 +39,7 @@ class Saturation:
         workers: as many as usually compute at once in busy times, over all replicas.
         used: share of the workers that computed or loaded while there was an execution for each; below 1 where some
             were idle, by replica where replicas are named.
+        balanced: executions would still wait, if each went to the first worker that is free.
     """
 
     waiting: float
@@ -45,6 +48,7 @@ class Saturation:
     covered: float
     workers: int
     used: float = 1.0
+    balanced: float = 0.0
 
 
 @remembered
@@ -62,13 +66,17 @@ def saturation(timeline: Timeline) -> Saturation:
     own = min(loaded, computed * (1 - busy) / max(busy, _LEAST), _unhindered(done.loading), in_turns)
     used = _share([each.most for each in groups])
     whole = max(float(waits(timeline).total.sum()), 1e-9)
+    workers = sum(each.workers for each in groups)
+    takes = done.computing + own * done.loading / max(loaded, 1e-9)
+    came = floats(timeline.runs, "sent_s")[done.row]
     return Saturation(
         waiting=(float(done.queued.sum()) + loaded - own + sent - own_sending) / whole,
         moving=(own + own_sending) / whole,
         computing=computed / max(computed + own, 1e-9),
         covered=_covered(timeline, done, groups),
-        workers=sum(each.workers for each in groups),
+        workers=workers,
         used=1.0 if used is None else min(1.0, used * (computed + own) / max(computed, 1e-9)),
+        balanced=float(np.nansum(balanced_waits(came, takes, max(workers, 1)))) / whole,
     )
 
 
@@ -130,7 +138,7 @@ def _group(begun: Floats, ended: Floats, came: Floats, left: Floats) -> _Group:
     length = np.diff(at)
     computing = active(begun, ended, at[:-1])
     there = active(came, left, at[:-1])
-    most = max(peak(begun, ended), 1)
+    most = _most(computing, length)
     workers = _workers(computing, length, there >= most, most)
 
     def computed(number: int) -> _Share:
@@ -138,6 +146,13 @@ def _group(begun: Floats, ended: Floats, came: Floats, left: Floats) -> _Group:
         return _Share(float(computing[enough] @ length[enough]), number * float(length[enough].sum()))
 
     return _Group(workers, came, left, computed(workers), computed(most))
+
+
+def _most(computing: Floats, length: Floats) -> int:
+    """The largest number that computed at once, at least 1; passing overlaps come from how steps are reported."""
+    reached = np.arange(1, int(computing.max(initial=1.0)) + 1)
+    busy_s = np.array([float(length[computing >= number].sum()) for number in reached])
+    return int(reached[busy_s >= _PASSING * busy_s[0]].max())
 
 
 def _workers(computing: Floats, length: Floats, enough: Bools, most: int) -> int:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.analysis.services.saturation import _workers
+from harness.analysis.services.saturation import _most, _workers
 
 ALWAYS = np.ones(20_000, dtype=bool)
 
@@ -45,3 +45,10 @@ def test_without_work_for_all_or_any_computing_it_is_the_usual_number_and_at_lea
     assert _workers(np.full(10, 3.0), np.ones(10), np.zeros(10, dtype=bool), 9) == 3
     assert _workers(np.zeros(10), np.ones(10), np.ones(10, dtype=bool), 1) == 1
     assert _workers(np.empty(0), np.empty(0), np.empty(0, dtype=bool), 1) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most"), [({1: 100.0, 2: 0.1}, 1), ({1: 100.0, 2: 0.1, 4: 0.3}, 4), ({0: 50.0}, 1), ({3: 1.0}, 3)]
+)
+def test_so_many_compute_at_once_as_do_so_for_more_than_a_moment(seconds, most):
+    assert _most(np.array([*seconds], dtype=float), np.array([*seconds.values()])) == most
