@@ -5,7 +5,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
-from harness.detectors.node_waits import SHARE, certainty, decisions_observed, waiting_evidence
+from harness.detectors.node_waits import SHARE, decisions_observed, waiting_evidence
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
@@ -32,7 +32,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Nodes are slow to provision: runs spent {wait.provisioning:.0%} of their time waiting for new nodes",
-            certainty(0.85, wait),
+            0.85,
             (
                 *waiting_evidence(timeline, wait),
                 Evidence(f"{times.size} requested nodes were provisioned{median}", wait.coming_s, "s", "nodes"),
