@@ -125,9 +125,10 @@ class Autoscaler:
         return len(self._cloud.pool_nodes(pool)) + self.upcoming[pool.name]
 
     def _option(self, pool: Pool, pods: list[tuple[Shape, list[Pod]]]) -> ScaleUp | None:
-        if self._loop.now < self._refused.get(pool.name, (0.0, 0.0))[0]:
+        room = self.most[pool.name] - self._size(pool)
+        if room <= 0 or self._loop.now < self._refused.get(pool.name, (0.0, 0.0))[0]:
             return None
-        served, nodes = _pack(pool, pods, self.most[pool.name] - self._size(pool))
+        served, nodes = _pack(pool, pods, room)
         if not served:
             return None
         cpu, memory, _ = allocatable(pool)
