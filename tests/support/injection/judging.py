@@ -42,6 +42,7 @@ OF_THE_TEST = frozenset({
 LOST, SLOWED, REPEATED = 0.01, 0.15, 0.02
 _HELPS = 0.5  # of that, for a finding to be true
 _AS_GOOD = 0.8  # of the best removal's gain
+_PATIENCE = 2.0  # times the longest run that ended
 _EARLY = (0.3, 0.6)  # shares of the test's time at which the live view is judged
 
 
@@ -49,7 +50,7 @@ _EARLY = (0.3, 0.6)  # shares of the test's time at which the live view is judge
 class Outcomes:
     """The outcome of a test's runs, as the load generator knows it."""
 
-    lost: float  # share that failed, was rejected, or is still in flight
+    lost: float  # share that failed, was rejected, or is in flight for so long that it may never end
     mean_s: float  # from due to the reported end; to now for runs in flight
     pods: int  # more than with a cause removed means repeated work
 
@@ -163,9 +164,12 @@ def outcomes(records: Iterable[object]) -> Outcomes:
                 pods.add(step)
             case Sample(at=at):
                 last = max(last, at)
-    taken = [(ended.get(run, (last, False))[0] - due_at) / 1e9 for run, due_at in due.items()]
+    taken = {run: (ended.get(run, (last, False))[0] - due_at) / 1e9 for run, due_at in due.items()}
+    # A run that the test gave up is slow rather than lost while others took about as long.
+    patience_s = _PATIENCE * max((taken[run] for run in ended if run in taken), default=0.0)
     good = sum(well for _, well in ended.values())
-    return Outcomes(1 - good / max(arrivals, 1), fmean(taken) if taken else inf, len(pods))
+    slow = sum(run not in ended and took_s <= patience_s for run, took_s in taken.items())
+    return Outcomes(1 - (good + slow) / max(arrivals, 1), fmean(taken.values()) if taken else inf, len(pods))
 
 
 def judge(case: Case, strength: float, seed: int) -> Verdict:
