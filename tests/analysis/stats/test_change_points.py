@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -70,4 +72,4 @@ def test_levels_are_medians_between_the_changes():
     values = [1.0] * 9 + [9.0] + [20.0] * 9 + [90.0] + [50.0] * 10
     found = change_points(values, np.random.default_rng(2))
     assert (found[0].before, found[-1].after) == (1.0, 50.0)
-    assert all(a.after == b.before for a, b in zip(found, found[1:], strict=False))
+    assert all(a.after == b.before for a, b in itertools.pairwise(found))

@@ -273,11 +273,11 @@ def test_holm_stops_at_1_and_never_falls():
     [
         (([100], [150]), "duration at s: B is 50.0% higher than A (single test)."),
         (([0, 0], [1, 1]), "duration at s: no change in percent, as A is 0."),
-        (([100, 100, 100], [90, 90, 90]), "duration at s: B is 10.0% lower than A, not significant "
-         "(95% interval -10.0% to -10.0%, too few tests)."),
+        (([100, 100, 100], [90, 90, 90]), ("duration at s: B is 10.0% lower than A, not significant "
+         "(95% interval -10.0% to -10.0%, too few tests).")),
         (([1] * 5, [2] * 5), "duration at s: B is 100.0% higher than A (95% interval +100.0% to +100.0%, p = 0.0079)."),
-        (([1] * 5, [1] * 5), "duration at s: B is 0.0% lower than A, not significant "
-         "(95% interval +0.0% to +0.0%, p = 1; a change of 0% would have been found)."),
+        (([1] * 5, [1] * 5), ("duration at s: B is 0.0% lower than A, not significant "
+         "(95% interval +0.0% to +0.0%, p = 1; a change of 0% would have been found).")),
     ],
 )  # fmt: skip
 def test_a_comparison_is_one_sentence(arms, sentence):

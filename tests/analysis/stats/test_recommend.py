@@ -106,18 +106,24 @@ def test_with_one_eligible_variant_there_is_no_recommendation():
     [
         (
             [measured("makespan (s)", 1, a=100, b=200), measured("failed_ratio", 1, a=0.0, b=0.0, c=0.5, d=0.5)],
-            "Recommended: a. Geometric-mean ratio to the best variant over 1 comparisons (1.00 = best): a 1.00, b 2.00. "
-            "More runs fail with c, d. Single tests can't show significance: repeat them.",
+            (
+                "Recommended: a. Geometric-mean ratio to the best variant over 1 comparisons (1.00 = best): a 1.00, b 2.00. "
+                "More runs fail with c, d. Single tests can't show significance: repeat them."
+            ),
         ),
         (
             [measured("makespan (s)", a=100, b=200)],
-            "Recommended: a. Geometric-mean ratio to the best variant over 1 comparisons (1.00 = best): a 1.00, b 2.00. "
-            "Significantly better than b in makespan (s) (-50%).",
+            (
+                "Recommended: a. Geometric-mean ratio to the best variant over 1 comparisons (1.00 = best): a 1.00, b 2.00. "
+                "Significantly better than b in makespan (s) (-50%)."
+            ),
         ),
         (
             [measured("makespan (s)", 2, a=100, b=200)],
-            "Recommended: a. Geometric-mean ratio to the best variant over 1 comparisons (1.00 = best): a 1.00, b 2.00. "
-            "No difference from b is significant: run more tests, or choose either.",
+            (
+                "Recommended: a. Geometric-mean ratio to the best variant over 1 comparisons (1.00 = best): a 1.00, b 2.00. "
+                "No difference from b is significant: run more tests, or choose either."
+            ),
         ),
     ],
 )
