@@ -33,6 +33,8 @@ def test_an_earlier_test_is_taken_from_its_report():
 
 
 def test_a_test_without_arrivals_lost_none():
+    one = REPORT | {"ledger": {"failed": 1, "canceled": 0, "rejected": 0, "succeeded": 0, "intended": 1}}
+    assert Baseline.parse(one, "a").failed_ratio == 1.0
     assert Baseline.parse(REPORT | {"ledger": dict.fromkeys(REPORT["ledger"], 0)}, "a").failed_ratio == 0.0
 
 
@@ -89,6 +91,12 @@ A = Plan("kfp", "", to_mapping(Burst(100)), 100, 7, simulated=False, digests={"p
 )
 def test_two_tests_differ_in_their_settings(b, said):
     assert differences(A, b) == said
+
+
+def test_the_runs_of_a_closed_test_are_a_result_on_either_side():
+    closed = replace(A, schedule=to_mapping(Concurrency((Level(3, 60.0),))), digests={})
+    assert differences(closed, replace(closed, intended=7)) == ()
+    assert len(differences(closed, A)) == len(differences(A, closed)) == 2, "schedule and pipeline"
 
 
 def test_without_digests_schedules_are_compared_by_their_settings():

@@ -77,4 +77,5 @@ def test_the_values_of_columns_are_read_back_from_their_table():
 def test_columns_of_a_table_are_hidden():
     table = '\ufeffid, user ,size\n1,ann,5\n2,"b\nc",6\n'.encode()
     assert hide_columns(table, ["user"]) == b"id, user ,size\n1,***,5\n2,***,6\n"
+    assert hide_columns(b'id,n\n1,"a\r\nb"\n', ["id"]) == b'id,n\n***,"a\r\nb"\n'
     assert hide_columns(b"id,n\xc3\xa4me\n1,\xc3\xb6\n", ["id"]) == b"id,n\xc3\xa4me\n***,\xc3\xb6\n"
