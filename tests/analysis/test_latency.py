@@ -12,7 +12,7 @@ def test_each_latency_has_its_own_ends(tmp_path):
     """Due at 10 s and 20 s; sent 1 s and 3 s, answered 3 s and 9 s, over 5 s and 13 s after."""
     story = Story(intended=2)
     for seq, (due, lag, service, over) in enumerate(((10.0, 1.0, 2.0, 15.0), (20.0, 3.0, 6.0, 33.0))):
-        story.run(story.submit(seq, due=due, lag=lag, service=service), due, over)
+        story.run(story.submit(seq, due=due, lag=lag, service=service), due + lag, over)
     found = latencies(story.timeline(tmp_path))
     ends = [(each.least, each.most) for each in (found.lag, found.latency, found.service, found.duration)]
     assert np.array(ends) == pytest.approx(np.array([(1.0, 3.0), (3.0, 9.0), (2.0, 6.0), (5.0, 13.0)]))
