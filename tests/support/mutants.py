@@ -8,17 +8,15 @@ function, for a quick score. `--record` keeps the scores in `benchmarks/results/
 
 import argparse
 import ast
-import io
 import shutil
 import subprocess
 import sys
-import tokenize
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from itertools import zip_longest
 from pathlib import Path
 
 from tests.support.benchmarking import described
@@ -119,8 +117,7 @@ class Survivor:
         before, after = _source(path, original), _source(path, function).replace(function, original)
         changed = list(unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=0))
         body = "\n".join(line for line in changed if not line.startswith(("---", "+++", "@@")))
-        pairs = zip_longest(_tokens(before), _tokens(after))
-        wording = all(a == b or (a and b and a[0] == b[0] == tokenize.STRING) for a, b in pairs)
+        wording = _without_texts(before) == _without_texts(after)
         return cls(name, body, wording)
 
 
@@ -139,11 +136,12 @@ def _source(path: Path, function: str) -> str:
     return _PARSED[path][function]
 
 
-def _tokens(source: str) -> list[tuple[int, str]]:
-    import textwrap
-
-    readline = io.StringIO(textwrap.dedent(source)).readline
-    return [(token.type, token.string) for token in tokenize.generate_tokens(readline)]
+def _without_texts(source: str) -> str:
+    tree = ast.parse(textwrap.dedent(source))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
 
 
 HEAD = (
