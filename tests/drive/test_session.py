@@ -109,6 +109,7 @@ def test_runs_that_have_all_ended_at_the_last_answer_need_no_drain():
         (DISPATCHING, WriteFailed("full"), (StopGenerator(STOPPED),), Stage.DISPATCHING),
         ((*DISPATCHING, WriteFailed("full")), WriteFailed("full"), (), Stage.DISPATCHING),
         (DISPATCHING, Failed(ExitCode.BUG, "x"), (StopGenerator(STOPPED), Close(clean_up=False)), Stage.REPORTING),
+        (DRAINING, Failed(ExitCode.BUG, "x"), (Close(clean_up=False),), Stage.REPORTING),
         (DRAINING, Stop(), (), Stage.DRAINING),
         (DRAINING, INTERRUPT, (), Stage.DRAINING),
         (DRAINING, WriteFailed("full"), (Close(clean_up=False),), Stage.REPORTING),
@@ -316,3 +317,9 @@ def test_runs_of_a_closed_schedule_that_never_became_due_are_missed():
     course, _ = session(Opened(7), closed(0.0, accepted=0), Stop(why="enough"), terms=TWO_AT_A_TIME)
     assert course.on(closed(1.0, accepted=2, done=2)) == (), "a slot that gets free stays free"
     assert course.on(closed(2.0, accepted=2, done=1, finished=True)) == (SettleClosed(3, "enough"), ENDED)
+
+
+def test_a_closed_schedule_that_ends_with_its_time_misses_none():
+    terms = replace(TWO_AT_A_TIME, concurrency=Concurrency((Level(2, 60.0),), 1000.0))
+    course, _ = session(Opened(7), Stop(why="enough"), terms=terms)
+    assert course.on(closed(0.0, accepted=0, finished=True))[0] == SettleClosed(0, "enough")

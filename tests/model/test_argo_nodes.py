@@ -65,7 +65,7 @@ NODES = {"wf-1": {"name": "wf(0)", "phase": "Running"}}
 
 
 def packed(text):
-    return base64.b64encode(gzip.compress(text)).decode()
+    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
 
 
 @pytest.mark.parametrize(

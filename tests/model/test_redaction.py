@@ -30,6 +30,7 @@ def test_what_looks_like_a_credential_is_hidden(text, shown):
 def test_known_secrets_are_hidden_longest_first_and_short_ones_are_words():
     redaction = Redaction(["secret", "secret-and-more", "short"])
     assert redaction.clean("a secret-and-more, a secret, a short one") == "a ***, a ***, a short one"
+    assert Redaction(["secret", "a-secret-z"]).clean("a-secret-z") == "***", "one may hold another"
     assert Redaction(["sixsix"]).clean("sixsix") == "***"
 
 
