@@ -323,3 +323,24 @@ def test_a_closed_schedule_that_ends_with_its_time_misses_none():
     terms = replace(TWO_AT_A_TIME, concurrency=Concurrency((Level(2, 60.0),), 1000.0))
     course, _ = session(Opened(7), Stop(why="enough"), terms=terms)
     assert course.on(closed(0.0, accepted=0, finished=True))[0] == SettleClosed(0, "enough")
+
+
+def test_a_closed_schedule_without_a_number_of_runs_begins_until_its_time_is_up_and_keeps_the_limit_on_runs():
+    terms = Terms(0, 60.0, concurrency=Concurrency((Level(5, 60.0),), 1000.0), max_runs=3)
+    course, commands = session(Opened(7), terms=terms)
+    assert commands[0] == Note("Started", "arrivals until the time is up", at=7)
+    (sent,) = course.on(closed(0.0, accepted=0))
+    assert len(sent.dues) == 3
+
+
+def test_the_slots_of_every_lost_worker_are_free():
+    course, _ = session(Opened(7), closed(0.0, accepted=0), terms=TWO_AT_A_TIME)
+    course.on(WorkerLost(0, "a", 1))
+    course.on(WorkerLost(1, "b", 1))
+    assert course.on(closed(1.0, accepted=0)) == (SendMore(((2, 1.0), (3, 1.0)), last=False),)
+
+
+def test_until_a_test_is_prepared_nothing_can_be_made_of_it():
+    course = Session()
+    assert [course.on(event) for event in (Opened(7), tick(), Closed(), VALID)] == [()] * 4
+    assert course.stage is Stage.PREPARING
