@@ -2,8 +2,8 @@
 
 A target is a module or a package. It is tried in a room of its own under `build/mutants`, with the tests that mirror it
 (`tests/model`, or `tests/model/test_abort.py`) and those that pyproject.toml or `--tests` add. What no test noticed is
-printed as a diff. `--again` retries only that, after tests were written; `--fifth` tries every fifth mutant of each
-function, for a quick score. `--record` keeps the scores in `benchmarks/results/mutants.md`.
+printed as a diff. `--again` retries only that and what timed out, after tests were written; `--fifth` tries every fifth
+mutant of each function, for a quick score. `--record` keeps the scores in `benchmarks/results/mutants.md`.
 """
 
 import argparse
@@ -26,6 +26,7 @@ ROOMS = TREE / "build" / "mutants"
 PAGE = TREE / "benchmarks" / "results" / "mutants.md"
 _NOTICED = ("killed", "timeout", "segfault")
 _UNNOTICED = ("survived", "no tests", "suspicious")
+_SETTLED = ("killed", "not checked")
 _FIFTH = "*__mutmut_*[27]"  # by its number
 
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     for target in map(Path, options.targets):
         room = ROOMS / ".".join(target.with_suffix("").parts)
-        left = [name for name, status in results(room) if status in _UNNOTICED] if options.again else []
+        left = [name for name, status in results(room) if status not in _SETTLED] if options.again else []
         if not left:
             beside = [test for place, tests in settings["tests"].items() if is_in(target, place) for test in tests]
             furnish(room, target, [*mirrored(target), *map(Path, beside + options.tests)], settings["mutmut"])
