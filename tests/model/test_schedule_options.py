@@ -3,32 +3,32 @@
 import pytest
 
 from harness.model import Burst, ConfigError, Constant, Poisson, Ramp, Replay, Spread, Stages
-from harness.model.schedules import find_kind, kinds
+from harness.model.schedules import find_kind, kinds, schedule_options
 from harness.model.schedules.schedule import Document
 
 GIVEN = {"scenarios": 12, "users": 4, "spawn-rate": 2.0}
 
 
 def parsed(name, **values):
-    return find_kind(name).parse(GIVEN | {key.replace("_", "-"): value for key, value in values.items()})
+    return find_kind(name).parse(GIVEN | values)
 
 
 @pytest.mark.parametrize(
-    ("found", "schedule"),
+    ("name", "values", "schedule"),
     [
-        (parsed("spread", runs=None, over=60.0, jitter=0.2), Spread(12, 60.0, 0.2)),
-        (parsed("spread", runs=5, over=60.0), Spread(5, 60.0)),
-        (parsed("spread", runs=5, over=60.0, jitter=None), Spread(5, 60.0, 0.0)),
-        (parsed("burst", runs=None), Burst(12)),
-        (parsed("burst", runs=5, every=None, times=None, ramp_in=None), Burst(5)),
-        (parsed("burst", runs=5, every=30.0, times=3, ramp_in=2.0), Burst(5, 30.0, 3, 2.0)),
-        (parsed("constant", rate=2.0, **{"for": 30.0}), Constant(2.0, 30.0)),
-        (parsed("poisson", rate=2.0, **{"for": 30.0}), Poisson(2.0, 30.0)),
-        (parsed("ramp", rate=(1.0, 5.0), **{"for": 30.0}), Ramp(1.0, 5.0, 30.0)),
+        ("spread", {"runs": None, "over": 60.0, "jitter": 0.2}, Spread(12, 60.0, 0.2)),
+        ("spread", {"runs": 5, "over": 60.0}, Spread(5, 60.0)),
+        ("spread", {"runs": 5, "over": 60.0, "jitter": None}, Spread(5, 60.0, 0.0)),
+        ("burst", {"runs": None}, Burst(12)),
+        ("burst", {"runs": 5, "every": None, "times": None, "ramp-in": None}, Burst(5)),
+        ("burst", {"runs": 5, "every": 30.0, "times": 3, "ramp-in": 2.0}, Burst(5, 30.0, 3, 2.0)),
+        ("constant", {"rate": 2.0, "for": 30.0}, Constant(2.0, 30.0)),
+        ("poisson", {"rate": 2.0, "for": 30.0}, Poisson(2.0, 30.0)),
+        ("ramp", {"rate": (1.0, 5.0), "for": 30.0}, Ramp(1.0, 5.0, 30.0)),
     ],
 )
-def test_values_make_a_schedule(found, schedule):
-    assert found == schedule
+def test_values_make_a_schedule(name, values, schedule):
+    assert parsed(name, **values) == schedule
 
 
 def test_a_ramp_is_written_as_two_rates():
@@ -40,7 +40,7 @@ def test_a_ramp_is_written_as_two_rates():
 
 
 def staged(*content):
-    return parsed("stages", schedule_file=Document("f", list(content)))
+    return parsed("stages", **{"schedule-file": Document("f", list(content))})
 
 
 def test_stages_are_read_by_the_options_of_their_schedules():
@@ -105,7 +105,7 @@ FILE = "the file is missing\n  → give --schedule-file FILE"
 )
 def test_another_file_is_refused_with_place_and_what_to_do(name, document, said):
     with pytest.raises(ConfigError) as refused:
-        parsed(name, schedule_file=document)
+        parsed(name, **{"schedule-file": document})
     assert str(refused.value) == said
 
 
@@ -124,8 +124,16 @@ def test_another_file_is_refused_with_place_and_what_to_do(name, document, said)
     ],
 )
 def test_a_replay_has_the_scenarios_and_tenants_that_its_file_names(rows, schedule):
-    assert parsed("replay", schedule_file=Document("f", list(enumerate(rows, 2)))) == schedule
+    assert parsed("replay", **{"schedule-file": Document("f", list(enumerate(rows, 2)))}) == schedule
 
 
 def test_the_default_kind_comes_first():
     assert list(kinds()) == ["spread", "burst", "concurrency", "constant", "poisson", "ramp", "replay", "stages"]
+
+
+def test_an_option_of_several_kinds_is_shown_once_with_what_it_means_to_each():
+    helps = {option.name: option.help for option in schedule_options()}
+    assert helps["rate"] == (
+        "constant, poisson: arrival rate, as 2/s, 120/m or 500/h · ramp: first and last arrival rate, as 1/s..10/s"
+    )
+    assert helps["jitter"] == "spread: delays each arrival by up to this share of the spacing"
