@@ -55,12 +55,8 @@ compiled: $(VENV)/.installed-dev  ## a wheel with the simulator's core compiled,
 	HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
 	  --wheel-dir build/compiled build/compiled/*.tar.gz
 
-mutants: $(VENV)/.installed-dev  ## change the code and see whether a test notices: make mutants ARGS='harness.analysis.slo*'
-	$(call install,.[dev$(comma)mutants])
-	$(BIN)/mutmut run $(ARGS)
-	$(BIN)/mutmut results
-	$(BIN)/mutmut export-cicd-stats
-	@$(BIN)/python -m tests.support.mutants mutants/mutmut-cicd-stats.json
+mutants: $(VENV)/.installed-mutants  ## change the code and see whether a test notices: make mutants ARGS=harness/model/slo.py
+	@$(BIN)/python -m tests.support.mutants $(ARGS)
 
 audit: $(VENV)/.installed-dev  ## known vulnerabilities of the locked packages; needs the network
 	@# In an environment of its own: the audit's packages must not mix with the audited ones.
@@ -92,3 +88,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(call install,.[dev])
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-mutants: $(VENV)/.installed-dev
+	$(call install,.[dev$(comma)mutants])
+	touch $@

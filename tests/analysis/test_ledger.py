@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.ledger import in_words, ledger, missing
+from harness.analysis.ledger import Ledger, in_words, ledger, missing, recovered
 from harness.model import Outcome
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from tests.support.timelines import Story
@@ -97,3 +97,43 @@ def test_the_abbreviation_expands_to_the_list(seqs):
 
 def test_a_long_irregular_list_is_cut():
     assert in_words([k * k for k in range(30)], most=3) == "0, 1, 4, …"
+
+
+def test_shares_and_sums_follow_from_the_counts():
+    counts = Ledger(20, succeeded=3, failed=2, canceled=1, skipped=4, in_flight=5, rejected=2, missed=1)
+    assert (counts.terminal, counts.accepted, counts.lost, counts.unaccounted) == (10, 15, 5, 2)
+    assert (counts.share(5), Ledger(0, 0, 0, 0, 0, 0, 0, 0).share(0)) == (0.25, 0.0)
+
+
+def test_without_a_load_of_our_own_the_observed_runs_are_intended(tmp_path):
+    story = Story()
+    for k in range(3):
+        story.run(f"run-{k}", 0.0, 5.0)
+    counts = ledger(story.timeline(tmp_path))
+    assert (counts.intended, counts.unaccounted) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("seqs", "most", "said"),
+    [
+        ([], 20, ""),
+        ([7], 20, "7"),
+        ([1, 2, 3], 20, "1, 2, 3"),
+        ([1, 2, 3, 4], 20, "1, 2, …, 4"),
+        ([0, 1, 3, 5, 7, 9, 20], 20, "0, 1, 3, …, 9, 20"),
+        ([1, 5, 6, 9], 3, "1, 5, 6, …"),
+        ([1, 5, 6], 3, "1, 5, 6"),
+        ([1, 3, 5, 7, 100], 1, "1, 3, …, 7, …"),
+    ],
+)
+def test_numbers_are_listed_and_evenly_spaced_ones_abbreviated(seqs, most, said):
+    assert in_words(seqs, most) == said
+
+
+def test_what_was_added_later_is_told(tmp_path):
+    story = Story(intended=1)
+    story.run(story.submit(0), 0.0, 5.0)
+    story.event(6.0, "Test", "test", "Recovered", "1 row of worker 0")
+    story.event(5.0, "Test", "test", "LateRows", "2 arrivals of worker 1")
+    story.event(5.0, "Test", "test", "Note", "something else")
+    assert recovered(story.timeline(tmp_path)) == ("2 arrivals of worker 1", "1 row of worker 0")

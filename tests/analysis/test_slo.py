@@ -9,7 +9,7 @@ from harness.analysis.slo import State, judge
 from harness.detectors import diagnose
 from harness.model import ConfigError, Outcome
 from harness.model.errors import ExitCode
-from harness.model.phases import CANCELED, FAILED, SUCCEEDED, UNSCHEDULABLE
+from harness.model.phases import CANCELED, FAILED, RUNNING, SUCCEEDED, UNSCHEDULABLE
 from harness.model.plan import Limits
 from harness.model.slo import QUANTITIES, RATIOS, parse_slo
 from tests.support.timelines import Story
@@ -76,6 +76,20 @@ def test_slos_are_judged_by_measured_values(tmp_path):
     assert results[0].value == 95.0
     assert (results[0].low, results[0].high) == (90.0, None)  # a hundred runs do not bound their p95 from above
     assert results[5].value == pytest.approx(95 / 100)  # succeeded, not merely over
+
+
+def test_each_quantity_has_its_own_values(tmp_path):
+    """Due at 0 s, sent after 2 s, answered after 5 s, over after 30 s; the pod waited 4 s for a node."""
+    quantities = {
+        "submit.lag": 2.0, "submit.latency": 5.0, "submit.service": 3.0, "run.duration": 30.0,
+        "phase.unschedulable": 4.0, "phase.running": 11.0,
+    }  # fmt: skip
+    story = Story(intended=1, slos=tuple(f"max({name}) < 1h" for name in quantities))
+    run = story.submit(0, lag=2.0, service=3.0)
+    story.pod(run, "a", "n", (UNSCHEDULABLE, 6.0, 10.0), (RUNNING, 10.0, 21.0))
+    story.run(run, 4.0, 30.0)
+    found = {result.slo.quantity: result.value for result in judge(story.timeline(tmp_path))}
+    assert found == pytest.approx(quantities)
 
 
 def test_censored_runs_decide_an_slo_only_when_certain(tmp_path):

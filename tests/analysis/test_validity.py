@@ -4,7 +4,7 @@ import pytest
 
 from harness.analysis.ledger import ledger
 from harness.analysis.result import analyse
-from harness.analysis.validity import validity
+from harness.analysis.validity import lateness, validity
 from harness.detectors import api_errors, credentials_refused
 from harness.model import Outcome
 from harness.model.findings import Diagnosis, Finding
@@ -214,3 +214,87 @@ def test_credentials_that_expire_are_the_load_generators_trouble(tmp_path, statu
     assert validity(timeline).valid is valid
     assert bool(credentials_refused.detect(timeline)) is not valid
     assert bool(api_errors.detect(timeline)) is valid, "the platform is not accused"
+
+
+def test_every_reason_is_a_sentence_with_its_figure_and_limit(tmp_path):
+    story = Story(intended=30)
+    for seq in range(10):
+        story.run(story.submit(seq, due=float(seq), lag=0.3), float(seq), 20.0)
+    story.run(story.submit(10, due=10.0, lag=0.3), 10.0, 20.0, SKIPPED)
+    for seq in range(11, 15):
+        story.submit(seq, due=float(seq), lag=0.3)
+    for seq, error in ((15, "stopped"), (16, "broken"), (17, None)):
+        story.submit(seq, due=float(seq), lag=None, outcome=Outcome.MISSED, status=None, error=error)
+    for seq in (18, 19):
+        story.submit(seq, due=float(seq), lag=0.3, outcome=Outcome.REJECTED, status=401, error="expired")
+    for name in ("worker 2 (b)", "worker 1 (a)", "worker 1 (a)"):
+        story.event(5.0, "Test", "a-run", "WorkerLost", name)
+    story.event(30.0, "Test", "test", "Interrupted")
+    found = validity(story.timeline(tmp_path))
+    assert found.reasons == (
+        "10 arrivals are unaccounted for: seq 20, 21, …, 29",
+        "3 of 30 arrivals were never sent: broken",
+        "arrivals left late: p50 300 ms, limit 5 ms",
+        "arrivals left late: p99 300 ms, limit 50 ms",
+        "arrivals left late: maximum 300 ms, limit 250 ms",
+        "3 load generator worker(s) lost: worker 1 (a), worker 2 (b)",
+        "1 runs came from the cache, in whole or in part: their cost is unknown",
+        "4 accepted runs (26.7%) had not finished when the observation ended, limit 1%",
+        (
+            "2 submissions (10.0%) were refused for the load generator's own credentials, the first 18 s into the test, "
+            "limit 0.5%"
+        ),
+        "the test was interrupted",
+    )
+    assert found.figures == pytest.approx(
+        {"late_p50_s": 0.3, "late_p99_s": 0.3, "late_max_s": 0.3, "censored_ratio": 4 / 15}
+    )
+    assert found.ambiguous == ""
+
+
+def test_a_sound_test_has_figures_and_no_reason(tmp_path):
+    found = validity(clean(3).timeline(tmp_path))
+    assert (found.reasons, found.ambiguous) == ((), "")
+    assert found.figures == pytest.approx(
+        {"late_p50_s": 0.001, "late_p99_s": 0.001, "late_max_s": 0.001, "censored_ratio": 0.0}
+    )
+
+
+def test_nothing_at_all_has_figures_of_0(tmp_path):
+    found = validity(Story().timeline(tmp_path))
+    assert found.reasons == ("nothing was submitted and no run was observed",)
+    assert set(found.figures.values()) == {0.0}
+
+
+def test_more_arrivals_than_intended_are_told(tmp_path):
+    story = clean(5)
+    story.intended = 3
+    assert reasons(story, tmp_path) == "2 more arrivals were recorded than intended"
+
+
+def test_a_load_that_never_began_is_told_beside_what_is_missing(tmp_path):
+    story = Story(intended=2, started=False)
+    story.run(story.submit(0), 0.0, 5.0)
+    assert reasons(story, tmp_path) == "1 arrivals are unaccounted for: seq 1 (the load did not record its start)"
+
+
+@pytest.mark.parametrize(("refused", "valid"), [(1, True), (2, False)])
+def test_one_in_two_hundred_may_be_refused_for_its_credentials(tmp_path, refused, valid):
+    story = clean(200 - refused)
+    story.intended = 200
+    for seq in range(200 - refused, 200):
+        story.submit(seq, due=0.1 * seq, outcome=Outcome.REJECTED, status=401, error="expired")
+    assert validity(story.timeline(tmp_path)).valid is valid
+
+
+def test_lateness_begins_when_those_before_it_at_the_same_instant_could_have_left(tmp_path):
+    """At 100 a second the third arrival of a worker's burst may leave 20 ms after it was due."""
+    story = Story(intended=6)
+    story.sample(-0.5, GENERATOR_RATE, 100.0, worker="0")
+    story.sample(-0.5, GENERATOR_RATE, 0.0, worker="1")
+    for seq, (worker, due, lag) in enumerate(
+        [(0, 0.0, 0.005), (1, 0.0, 0.005), (0, 0.0, 0.015), (1, 0.0, 0.005), (0, 0.0, 0.015), (0, 1.0, 0.015)]
+    ):
+        story.run(story.submit(seq, due=due, lag=lag, worker=worker), due, 9.0)
+    late = lateness(story.timeline(tmp_path))
+    assert late.tolist() == pytest.approx([0.005, 0.005, 0.005, 0.005 - 1 / 2000, 0.0, 0.015], abs=1e-6)

@@ -95,3 +95,18 @@ def test_the_limit_on_runs_holds_for_stages():
     slots.free(2, 1.0)
     assert slots.due(2.0) == [1.0]
     assert slots.over(2.0)
+
+
+def test_a_slot_that_gets_free_when_the_time_is_up_stays_free_in_short_tests_too():
+    slots = ConcurrencyLimiter(Concurrency((Level(1, 0.5),)))
+    assert slots.due(0.0) == [0.0]
+    slots.free(1, 0.5)
+    assert slots.due(1.0) == []
+
+
+def test_a_look_at_which_nothing_ended_does_not_delay_the_next_stage():
+    slots = ConcurrencyLimiter(Concurrency((), runs=2, stages=(1, 1)))
+    slots.due(0.0)
+    slots.free(1, 3.0)
+    slots.free(0, 5.0)
+    assert slots.due(5.0) == [3.0]

@@ -105,6 +105,24 @@ def test_rows_that_could_not_be_written_follow_once_there_is_room_in_their_order
     assert [each.seq for each in folder.records(Submission)] == [0, 1, 2]
 
 
+def test_half_a_row_is_ended_once_by_a_line_break_and_nothing_else_is_added(folder, monkeypatch):
+    recorder = folder.recorder()
+    ledger, write, fails = Ledger(recorder, 3), recorder.append, [True]
+
+    def append(kind, lines):
+        if fails:
+            fails.clear()
+            write(kind, lines[:20])
+            raise OSError(28, "No space left on device")
+        write(kind, lines)
+
+    monkeypatch.setattr(recorder, "append", append)
+    for seq in range(3):
+        ledger.book(row(seq))
+    lines = [encode(row(seq)) for seq in range(3)]
+    assert (folder.path / "submissions.jsonl").read_bytes() == b"\n".join((lines[0][:20], b"".join(lines)))
+
+
 def test_a_run_id_that_another_open_run_has_is_not_waited_for(folder):
     ledger = Ledger(folder.recorder(), 3)
     for seq in range(3):

@@ -109,6 +109,7 @@ def test_runs_that_have_all_ended_at_the_last_answer_need_no_drain():
         (DISPATCHING, WriteFailed("full"), (StopGenerator(STOPPED),), Stage.DISPATCHING),
         ((*DISPATCHING, WriteFailed("full")), WriteFailed("full"), (), Stage.DISPATCHING),
         (DISPATCHING, Failed(ExitCode.BUG, "x"), (StopGenerator(STOPPED), Close(clean_up=False)), Stage.REPORTING),
+        (DRAINING, Failed(ExitCode.BUG, "x"), (Close(clean_up=False),), Stage.REPORTING),
         (DRAINING, Stop(), (), Stage.DRAINING),
         (DRAINING, INTERRUPT, (), Stage.DRAINING),
         (DRAINING, WriteFailed("full"), (Close(clean_up=False),), Stage.REPORTING),
@@ -316,3 +317,30 @@ def test_runs_of_a_closed_schedule_that_never_became_due_are_missed():
     course, _ = session(Opened(7), closed(0.0, accepted=0), Stop(why="enough"), terms=TWO_AT_A_TIME)
     assert course.on(closed(1.0, accepted=2, done=2)) == (), "a slot that gets free stays free"
     assert course.on(closed(2.0, accepted=2, done=1, finished=True)) == (SettleClosed(3, "enough"), ENDED)
+
+
+def test_a_closed_schedule_that_ends_with_its_time_misses_none():
+    terms = replace(TWO_AT_A_TIME, concurrency=Concurrency((Level(2, 60.0),), 1000.0))
+    course, _ = session(Opened(7), Stop(why="enough"), terms=terms)
+    assert course.on(closed(0.0, accepted=0, finished=True))[0] == SettleClosed(0, "enough")
+
+
+def test_a_closed_schedule_without_a_number_of_runs_begins_until_its_time_is_up_and_keeps_the_limit_on_runs():
+    terms = Terms(0, 60.0, concurrency=Concurrency((Level(5, 60.0),), 1000.0), max_runs=3)
+    course, commands = session(Opened(7), terms=terms)
+    assert commands[0] == Note("Started", "arrivals until the time is up", at=7)
+    (sent,) = course.on(closed(0.0, accepted=0))
+    assert len(sent.dues) == 3
+
+
+def test_the_slots_of_every_lost_worker_are_free():
+    course, _ = session(Opened(7), closed(0.0, accepted=0), terms=TWO_AT_A_TIME)
+    course.on(WorkerLost(0, "a", 1))
+    course.on(WorkerLost(1, "b", 1))
+    assert course.on(closed(1.0, accepted=0)) == (SendMore(((2, 1.0), (3, 1.0)), last=False),)
+
+
+def test_until_a_test_is_prepared_nothing_can_be_made_of_it():
+    course = Session()
+    assert [course.on(event) for event in (Opened(7), tick(), Closed(), VALID)] == [()] * 4
+    assert course.stage is Stage.PREPARING

@@ -1,4 +1,6 @@
-from harness.model.sampling import Sampling
+import pytest
+
+from harness.model.sampling import Sampling, of_failures, of_uploads, of_uses
 
 
 def chosen(sampling: Sampling, count: int, kind: str = "train") -> list[int]:
@@ -21,3 +23,12 @@ def test_no_more_are_chosen_than_allowed_of_all_kinds_together() -> None:
 
 def test_a_long_test_costs_the_logarithm_of_its_size() -> None:
     assert len(chosen(Sampling(10, 10_000), 100_000)) < 150
+
+
+@pytest.mark.parametrize(
+    ("make", "dense", "most"), [(of_uploads, 10, 300), (of_failures, 20, 100), (of_uses, 100, 3000)]
+)
+def test_what_is_looked_at_closely_is_bounded(make, dense: int, most: int) -> None:
+    assert chosen(make(), dense + 2)[-1] == dense
+    sampling = make()
+    assert sum(sampling.chooses(f"task-{k}") for k in range(most + 50)) == most

@@ -140,3 +140,124 @@ def test_the_number_of_fitting_runs_is_the_maximum(cpu, memory, run_cpu, run_mem
 def test_quantities_are_written_as_kubernetes_does():
     assert [as_cores(c) for c in (0.05, 0.5, 1.0, 1.5, 2.0)] == ["50m", "500m", "1", "1500m", "2"]
     assert [as_memory(m * MI) for m in (64, 512, 1024, 1536, 2048)] == ["64Mi", "512Mi", "1Gi", "1536Mi", "2Gi"]
+
+
+@pytest.mark.parametrize(("pods", "factor"), [(10, 3.981), (20, 3.295), (50, 2.862)])
+def test_the_tolerance_bound_has_the_factors_of_the_tables(pods, factor):
+    """One-sided, for 99 % with 95 % confidence: Hahn and Meeker, Statistical Intervals, table A.12d."""
+    logs = np.linspace(-1.0, 1.0, pods) ** 3
+    bound = memory_bound(np.exp(logs))
+    assert (np.log(bound) - logs.mean()) / logs.std(ddof=1) == pytest.approx(factor, abs=0.002)
+
+
+def test_the_share_above_a_limit_is_that_of_the_next_pod():
+    """The prediction of one more value by Student's t, here of ten with a limit 2.262 scaled deviations above."""
+    logs = np.linspace(0.0, 0.9, 10)
+    limit = np.exp(logs.mean() + 2.262157 * logs.std(ddof=1) * np.sqrt(1.1))
+    assert share_above(np.exp(logs), limit) == pytest.approx(0.025, abs=1e-6)
+    assert share_above(np.append(np.exp(logs), 0.0), limit) is None
+    assert memory_bound(np.append(np.exp(logs), 0.0)) == 0.0
+    assert memory_bound(np.ones(10)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "jobs", "binding", "stranded", "next_step"),
+    [
+        ((16.0, 64 * GIB, 4.0, 8 * GIB), 4, "cpu", 0.5, 3.2),
+        ((16.0, 64 * GIB, 4.0, 16 * GIB), 4, "cpu", 0.0, 3.2),  # both: CPU is named
+        ((16.0, 64 * GIB, 1.0, 20 * GIB), 3, "memory", 1 - 3 / 16, 16 * GIB),
+        ((16.0, 64 * GIB, 0.0, 30 * GIB), 2, "memory", 1.0, 21824 * MI),  # 21,845 MiB in steps of 64
+        ((1.0, 64 * GIB, 0.03, 0.0), 33, "cpu", 1.0, pytest.approx(1 / 34)),  # less than a step
+        ((0.3, GIB, 0.1, 1.0), 3, "cpu", pytest.approx(1.0), 0.05),  # 0.3 / 0.1 is a little less than 3
+        ((2.0, GIB, 4.0, 1.0), 0, "cpu", 1.0, 2.0),
+    ],
+)
+def test_how_many_runs_fit_and_what_one_more_would_take(sizes, jobs, binding, stranded, next_step):
+    found = fit("pool", *sizes)
+    assert (found.pool, found.cpu, found.memory, found.run_cpu, found.run_memory) == ("pool", *sizes)
+    assert (found.jobs, found.binding, found.stranded, found.next_step) == (jobs, binding, stranded, next_step)
+
+
+def test_runs_without_requests_fit_without_end():
+    with pytest.raises(ValueError, match=r"^run_cpu or run_memory must be positive$"):
+        fit("pool", 16.0, GIB, 0.0, 0.0)
+
+
+def used(*pods, killed=0, end=60.0):
+    """A run for each pod: its CPU measurements in cores, and its peak memory in MiB."""
+    story = Story(intended=len(pods))
+    for seq, (cores, mebibytes) in enumerate(pods):
+        run = story.submit(seq)
+        step = story.pod(run, "train", "n", (RUNNING, 0.0, end))
+        story.run(run, 0.0, 61.0)
+        for at, value in enumerate(cores, 10):
+            story.sample(at, POD_CPU_CORES, value, pod=step)
+        story.sample(10, POD_MEMORY_BYTES, mebibytes * MI, pod=step)
+        if seq < killed:
+            story.event(60.0, "Pod", step, "OOMKilled" if seq else "Error", "" if seq else "main: OOMKilled", run=run)
+    return story
+
+
+def needed(story, place, now=None):
+    (need,) = step_needs(story.timeline(place), {"train": now} if now else {})
+    return need
+
+
+def test_few_pods_are_noted(tmp_path):
+    one, nine = needed(used(((0.5,), 100)), tmp_path / "1"), needed(used(*[((0.5,), 100)] * 9), tmp_path / "9")
+    assert (one.notes, nine.notes) == (("only 1 pod measured: run more",), ("only 9 pods measured: run more",))
+    assert (one.pods, one.oom_share, one.throttled, one.now) == (1, None, None, Resources())
+    ten = needed(used(*[((0.5, 0.7), 100)] * 10), tmp_path / "10")
+    assert (ten.notes, ten.pods, ten.samples, ten.oom_share) == ((), 10, 20, pytest.approx(0.0))
+    assert (ten.cpu_p95, ten.cpu_most) == (0.7, 0.7)
+    assert ten.advice == Resources(pytest.approx(0.8), pytest.approx(0.85), 128 * MI, 128 * MI)
+
+
+def test_pods_that_were_killed_are_noted_and_their_limit_grows_by_half(tmp_path):
+    pods, limit = [((0.5,), 100)] * 10, Resources(memory_limit=1024 * MI)
+    one = needed(used(*pods, killed=1), tmp_path / "1", limit)
+    assert (one.killed, one.notes, one.oom_share) == (1, ("1 pod killed for memory: measure again",), None)
+    assert (one.now, one.advice.memory_limit) == (limit, 1536 * MI)
+    two = needed(used(*pods, killed=2), tmp_path / "2")
+    assert (two.notes, two.advice.memory_request) == (("2 pods killed for memory: measure again",), 192 * MI)
+
+
+def test_the_largest_pod_that_was_seen_fits_though_it_is_beyond_percentile_and_bound(tmp_path):
+    """Of forty one pod took 200 MiB, the others 100: the 95th percentile is 100, the tolerance bound 140."""
+    need = needed(used(((0.5,), 200), *[((0.5,), 100)] * 39), tmp_path)
+    assert (need.memory_p95, need.memory_most) == (100 * MI, 200 * MI)
+    assert need.advice.memory_request == 256 * MI
+
+
+def test_without_use_there_is_no_advice_and_idle_steps_get_the_least(tmp_path):
+    assert step_needs(used().timeline(tmp_path / "none"), {}) == ()
+    idle = needed(used(*[((0.0,), 0.0)] * 10), tmp_path / "idle")
+    assert idle.advice == Resources(0.05, 0.05, 64 * MI, 64 * MI)
+
+
+@pytest.mark.parametrize(("cores", "throttled"), [(1.14, True), (1.13, False)])
+def test_a_step_near_its_cpu_limit_counts_as_throttled(tmp_path, cores, throttled):
+    need = needed(used(*[((cores,), 100)] * 10), tmp_path, Resources(cpu_limit=1.2))
+    assert need.throttled.share == (1.0 if throttled else 0.0)
+    assert need.notes == (("100% of the time at its CPU limit of 1200m: measure again",) if throttled else ())
+    assert need.advice.cpu_limit == pytest.approx(1.8 if throttled else 1.4)
+
+
+def test_what_runs_request_at_once_is_their_median_peak(tmp_path):
+    """Of three runs two have one pod of 2 cores at a time, one has two at once; a pod that never ended runs on."""
+    story = Story(intended=3)
+    story.node("n", 0.0, 0.0, cpu=8.0, memory=32.0 * GIB)
+    story.node("other", 0.0, 0.0, cpu=4.0, memory=32.0 * GIB)
+    story.node("again", 0.0, 0.0, cpu=8.0, memory=32.0 * GIB)
+    for seq, second in enumerate(((10.0, 20.0), (5.0, 20.0), (10.0, None))):
+        run = story.submit(seq)
+        story.pod(run, "a", "n", (RUNNING, 0.0, 10.0))
+        story.pod(run, "b", "other", (RUNNING, *second))
+        story.pod(run, "c", "again", (RUNNING, 20.0, 21.0))
+        story.run(run, 0.0, 30.0)
+    asks = {"a": Resources(2.0, None, GIB), "b": Resources(2.0, None, 2 * GIB)}
+    found = fits(story.timeline(tmp_path), asks)
+    assert {(each.cpu, each.run_cpu, each.run_memory, each.jobs) for each in found} == {
+        (8.0, 2.0, 2.0 * GIB, 4), (4.0, 2.0, 2.0 * GIB, 2),
+    }  # fmt: skip
+    assert fits(story.timeline(tmp_path / "none"), {}) == ()

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,33 @@ def test_two_changes_are_told_apart():
 @pytest.mark.parametrize("values", [[], [1.0] * 30, [1.0, 2.0, 3.0, 4.0, 5.0]])
 def test_too_few_or_equal_values_show_no_change(values):
     assert change_points(values, np.random.default_rng(0)) == []
+
+
+def test_a_step_without_noise_is_found_where_it_is_with_its_p_value():
+    """Two of the 184,756 orders of ten and ten values are as extreme, so that hardly one of 1,999 is."""
+    (found,) = change_points([1.0] * 10 + [2.0] * 10, np.random.default_rng(1))
+    assert (found.first, found.before, found.after, found.p) == (10, 1.0, 2.0, 1 / 2000)
+
+
+def test_both_sides_have_three_values_or_more():
+    random = np.random.default_rng(1)
+    series = [*random.normal(0, 1e-3, 27), 5.0, 5.0, 5.0]
+    assert [each.first for each in change_points(series, random)] == [27]
+    begin, *_ = [each.first for each in change_points([5.0, 5.0, 5.0, *random.normal(0, 1e-3, 27)], random)]
+    assert begin == 3
+    assert all(3 <= each.first <= 27 for each in change_points([*random.normal(0, 1e-3, 28), 5.0, 5.0], random))
+
+
+def test_a_stricter_level_finds_less():
+    values = drawn(3, 100.0, 104.0, nights=12)
+    random = np.random.default_rng
+    found = change_points(values, random(0), level=1.0)
+    assert found
+    assert change_points(values, random(0), level=found[0].p / 2) == []
+
+
+def test_levels_are_medians_between_the_changes():
+    values = [1.0] * 9 + [9.0] + [20.0] * 9 + [90.0] + [50.0] * 10
+    found = change_points(values, np.random.default_rng(2))
+    assert (found[0].before, found[-1].after) == (1.0, 50.0)
+    assert all(a.after == b.before for a, b in itertools.pairwise(found))

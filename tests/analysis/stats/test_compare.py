@@ -180,3 +180,105 @@ def test_too_few_tests_have_no_p_value():
 
 def test_a_zero_has_no_percentage():
     assert "no change in percent" in only([0, 0], [1, 1]).sentence
+
+
+def test_the_interval_of_two_tests_worked_by_hand():
+    """Of 110 and 130, resampled, the mean is 110, 120, 120 or 130; its deviations are widened by √2."""
+    found = only([100, 100], [110, 130])
+    assert (found.low, found.high) == pytest.approx((0.2 - 0.1 * 2**0.5, 0.2 + 0.1 * 2**0.5))
+    assert (found.before, found.after, found.change, found.counts) == (100, 120, pytest.approx(0.2), (2, 2))
+
+
+def test_resampled_pairs_stay_together():
+    found = only([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12], paired=True)
+    assert (found.low, found.high) == pytest.approx((1.0, 1.0))
+    assert only([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12]).high > 1.5
+
+
+FIVE = [8.0, 9.0, 10.0, 11.0, 12.0]  # a variance of 2.5
+
+
+def test_chance_is_the_prediction_interval_of_a_difference():
+    assert only([9, 10, 11], [9, 10, 11]).chance == pytest.approx(2.776445 * 2**0.5 / 10)  # t of 4 degrees of freedom
+    assert only([9, 10, 11], [19, 20, 22, 23]).chance == pytest.approx(2.570582 * (1 + 10 / 3) ** 0.5 / 10)
+    assert only([9, 11], [9, 10, 11]).chance is None
+    assert only([9, 10, 11], [9, 11]).chance is None
+    assert only([-1, 0, 1], [1, 2, 3]).chance is None, "of a mean of 0"
+
+
+def test_chance_in_pairs_is_that_of_their_ratio():
+    ratios = np.exp([0.1, 0.2, 0.3, 0.1, 0.2, 0.3])
+    found = only([1, 2, 3, 4, 5, 6], ratios * [1, 2, 3, 4, 5, 6], paired=True)
+    assert found.chance == pytest.approx(np.expm1(2.570582 * np.std([0.1, 0.2, 0.3] * 2, ddof=1)))
+
+
+def test_what_is_detectable_is_the_t_tests_at_the_level_that_can_be_attained():
+    """Of 126 pairs of mirrored arrangements 6 are within 5 %; of 2^7 flips 6 are."""
+    found = only(FIVE, [2 * each for each in FIVE])
+    error = (2.5 / 5 + 10 / 5) ** 0.5
+    assert found.detectable == pytest.approx((stats.t.isf(3 / 126, 8) + stats.t.ppf(0.8, 8)) * error / 10)
+    logs = np.array([0.1, 0.2] * 4)
+    found = only(np.ones(8), np.exp(logs), paired=True)
+    error = np.std(logs, ddof=1) / 8**0.5
+    assert found.detectable == pytest.approx(np.expm1((stats.t.isf(3 / 128, 7) + stats.t.ppf(0.8, 7)) * error))
+
+
+def test_arms_of_different_sizes_attain_other_levels():
+    """Four against six: 210 arrangements, none of which mirrors another, so 10 are within 5 %."""
+    four, six = [8.0, 9.0, 11.0, 12.0], [7.0, 8.0, 9.0, 11.0, 12.0, 13.0]
+    error = (np.var(four, ddof=1) / 4 + np.var(six, ddof=1) / 6) ** 0.5
+    expected = (stats.t.isf(10 / 210 / 2, 8) + stats.t.ppf(0.8, 8)) * error / 10
+    assert only(four, six).detectable == pytest.approx(expected)
+    assert only([-1, 0, 1, -2, 2], FIVE).detectable is None, "of a mean of 0"
+
+
+@pytest.mark.parametrize(
+    ("arms", "pairs"),
+    [
+        ((range(1, 7), range(2, 8)), True),
+        ((range(1, 6), range(2, 7)), False),  # five pairs can't be significant
+        ((range(6), range(1, 7)), False),  # a ratio needs values above 0
+        ((range(1, 7), range(2, 9)), False),  # one has no partner
+    ],
+)
+def test_tests_side_by_side_are_pairs_where_these_can_be_judged(arms, pairs):
+    assert only(*arms, paired=True).paired is pairs
+    assert not only(*arms).paired
+
+
+def test_pairs_are_matched_by_repetition_whatever_their_order():
+    rows = [*table([1, 2, 3, 4, 5, 6]), *reversed(table([], [2, 4, 6, 8, 10, 12]))]
+    (found,) = compare(rows, np.random.default_rng(1), paired=True)
+    assert (found.paired, found.chance) == (True, pytest.approx(0.0, abs=1e-9))
+
+
+def test_each_further_variant_is_compared_where_the_first_was_measured_too():
+    rows = [
+        *table([1, 2], [3, 4], [5, 6], metric="x"), *table([], [3, 4], [5, 6], metric="y"),
+        *table([1, 2], [], [5, 6], metric="z", scale="t"),
+    ]  # fmt: skip
+    found = compare(rows, np.random.default_rng(1), paired=False, primary="z")
+    assert [(c.metric, c.scale, c.first, c.variant, c.primary) for c in found] == [
+        ("z", "t", "A", "C", True), ("x", "s", "A", "B", False), ("x", "s", "A", "C", False),
+    ]  # fmt: skip
+
+
+def test_holm_stops_at_1_and_never_falls():
+    assert holm([0.5, 0.6, 0.01]) == pytest.approx([1.0, 1.0, 0.03])
+    assert holm([None]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("arms", "sentence"),
+    [
+        (([100], [150]), "duration at s: B is 50.0% higher than A (single test)."),
+        (([0, 0], [1, 1]), "duration at s: no change in percent, as A is 0."),
+        (([100, 100, 100], [90, 90, 90]), ("duration at s: B is 10.0% lower than A, not significant "
+         "(95% interval -10.0% to -10.0%, too few tests).")),
+        (([1] * 5, [2] * 5), "duration at s: B is 100.0% higher than A (95% interval +100.0% to +100.0%, p = 0.0079)."),
+        (([1] * 5, [1] * 5), ("duration at s: B is 0.0% lower than A, not significant "
+         "(95% interval +0.0% to +0.0%, p = 1; a change of 0% would have been found).")),
+    ],
+)  # fmt: skip
+def test_a_comparison_is_one_sentence(arms, sentence):
+    assert only(*arms).sentence == sentence

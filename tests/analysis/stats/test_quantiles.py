@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.analysis.stats.quantiles import quantile, share_interval, summarize, survival
+from harness.analysis.stats.quantiles import mean_interval, quantile, share_interval, summarize, survival
 
 
 def test_quantiles_are_the_inverse_of_the_empirical_distribution():
@@ -125,3 +125,34 @@ def test_the_interval_of_a_share_is_wilsons(total, share):
     spread = z / (1 + z * z / total) * np.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
     expected = max(0.0, centre - spread), min(1.0, centre + spread)
     assert share_interval(count, total) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_interval_of_a_mean_is_students():
+    values = np.array([1.0, 2.0, 4.0, 9.0])
+    theirs = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
+    assert mean_interval(values) == pytest.approx(theirs)
+    more = stats.t.interval(0.95, 99, values.mean(), values.std(ddof=1) / 10)
+    assert mean_interval(values, 100) == pytest.approx(more)
+
+
+@pytest.mark.parametrize(("values", "count"), [([1.0], None), ([1.0], 9), ([1.0, 2.0], 1), ([], None)])
+def test_one_value_says_nothing_of_the_spread(values, count):
+    assert mean_interval(np.array(values), count) == (None, None)
+    assert mean_interval(np.array([1.0, 2.0]), 2) == mean_interval(np.array([1.0, 2.0]))
+
+
+def test_a_quantile_of_censored_values_says_what_it_exceeds():
+    values, over = np.array([4.0, 1.0, 3.0, 2.0]), np.array([False, True, True, True])
+    assert quantile(values, 0.5, over).value == 2.0
+    found = quantile(values, 0.9, over)
+    assert (found.value, found.at_least, found.level) == (None, 4.0, 0.9)
+    assert summarize(values, over).most is None
+    assert summarize(values).at(0.9).value == 4.0
+
+
+def test_levels_of_nothing_are_unknown():
+    empty = quantile(np.array([]), 0.5)
+    assert (empty.level, empty.value, empty.low, empty.high, empty.at_least) == (0.5, None, None, None, 0.0)
+    summary = summarize(np.array([np.nan, np.inf]))
+    assert (summary.count, summary.censored, summary.least, summary.most) == (0, 0, None, None)
+    assert [each.level for each in summary.quantiles] == [0.5, 0.9, 0.95, 0.99]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.analysis.stats.trend import degradation, trend
+from harness.analysis.stats.trend import Trend, degradation, trend
 from tests.support.injected import steady
 from tests.support.timelines import burst
 
@@ -29,3 +29,20 @@ def test_a_burst_degrades_and_a_sustained_load_does_not(tmp_path):
 
 def test_a_few_runs_have_no_trend():
     assert trend(np.arange(9.0), np.arange(9.0)) is None
+
+
+def test_ten_points_have_a_trend_unless_they_are_at_one_place():
+    y = np.array([1.0, 2.0, 4.0, 3.0, 5.0, 6.0, 8.0, 7.0, 9.0, 11.0])
+    ours, theirs = trend(np.arange(10.0), y), stats.linregress(np.arange(10.0), y)
+    half = 1.959964 * theirs.stderr
+    assert (ours.slope, ours.low, ours.high, ours.explained) == pytest.approx(
+        (theirs.slope, theirs.slope - half, theirs.slope + half, theirs.rvalue**2)
+    )
+    assert trend(np.arange(9.0), y[:9], least=9) is not None
+    assert trend(np.ones(10), y) is None
+    assert trend(np.arange(10.0), np.ones(10)).explained == 0.0
+
+
+@pytest.mark.parametrize(("low", "explained", "grows"), [(0.1, 0.31, True), (0.0, 0.9, False), (0.1, 0.3, False)])
+def test_durations_grow_where_that_is_significant_and_explains_much(low, explained, grows):
+    assert Trend(1.0, low, 2.0, explained).grows is grows

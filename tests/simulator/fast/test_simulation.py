@@ -8,7 +8,17 @@ import orjson
 import pytest
 
 from harness.model import Event, Node, Outcome, Sample, Scenario, Span, Submission
-from harness.model.phases import LAUNCHER_ERROR, RUN, STORE_AVAILABLE_BYTES
+from harness.model.phases import (
+    LAUNCHER_ERROR,
+    PULLING,
+    RUN,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    STORE_AVAILABLE_BYTES,
+    STORING,
+    UNSCHEDULABLE,
+)
 from harness.simulator.fast import Arrival, Record, simulate
 from harness.simulator.faults import parse_fault
 from harness.simulator.profile.file import load_profile
@@ -56,6 +66,16 @@ def test_a_run_has_two_n_plus_one_pods_whose_phases_follow_each_other(demo: list
             assert before.ended_at == after.started_at
     tasks = {span.task for spans in pods.values() for span in spans}
     assert tasks == {"root-driver", "prepare", "prepare-driver", "train", "train-driver", "evaluate", "evaluate-driver"}
+
+
+def test_a_step_runs_before_it_stores_and_a_pod_passes_no_phase_twice(demo: list[Record]) -> None:
+    passed: defaultdict[str, list[str]] = defaultdict(list)
+    for span in sorted(records(Span, demo), key=lambda span: span.started_at):
+        if span.phase != RUN and span.started_at != span.ended_at:
+            passed[span.step].append(span.phase)
+    order = (SCHEDULING, UNSCHEDULABLE, PULLING, STARTING, RUNNING, STORING)
+    assert all(phases == [phase for phase in order if phase in phases] for phases in passed.values())
+    assert {phase for phases in passed.values() for phase in phases} == set(order)
 
 
 def test_nodes_and_the_store_are_recorded(demo: list[Record]) -> None:

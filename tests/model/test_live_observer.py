@@ -1,0 +1,20 @@
+"""The view that collectors write together, and its JSON."""
+
+from harness.model.live_observer import LiveObserver
+
+
+def test_collectors_fill_in_their_own_fields():
+    view = LiveObserver(at=5, nodes=3, other={"queue": 7}) | LiveObserver(nodes=4, services_up={"a": False})
+    assert view == LiveObserver(at=5, nodes=4, services_up={"a": False}, other={"queue": 7})
+
+
+def test_the_view_is_one_flat_object_of_what_is_known():
+    view = LiveObserver(at=5, store_writable=False, last_error="", other={"queue": 7})
+    assert view.to_json() == {"at": 5, "store_writable": False, "last_error": "", "queue": 7}
+    assert LiveObserver.from_json(view.to_json()) == view
+
+
+def test_the_age_of_known_ends_is_known_where_they_are_not_known_at_once():
+    assert LiveObserver(at=7_500_000_000, ends_at=5_000_000_000).ends_age_s == 2.5
+    assert LiveObserver(at=5).ends_age_s is None
+    assert LiveObserver(ends_at=5).ends_age_s is None
