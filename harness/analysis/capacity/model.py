@@ -11,6 +11,10 @@ the number of waves ceil(N / (M j)) where j start and end together. s is the tim
 Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) for durations: with r = t + s + k, the duration
 of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients are at least 0.
 
+Durations of runs differ, and the slowest of more runs takes longer: with lognormal durations of spread v (the standard
+deviation of their logarithm) exp(v z) times the median of one, in the median, where z is the normal quantile of
+2 ** (-1 / N). Laws with stragglers have this factor on c and in place of the 1 under the root.
+
 Where steps also run on m nodes that the tests did not count (another pool that they tolerate), W has M + m for M.
 
 `harness.analysis.capacity.fit` weights the laws.
@@ -52,12 +56,14 @@ class Law:
         jobs_per_node: how many runs fill a node; none is any number.
         waves: whether they start and end together.
         others: nodes beside those counted that take steps, too.
+        spread: of the runs' durations (standard deviation of the logarithm); 0 where the slowest is as quick as any.
     """
 
     scaling: str
     jobs_per_node: int | None = None
     waves: bool = True
     others: float = 0.0
+    spread: float = 0.0
 
     @property
     def name(self) -> str:
@@ -67,16 +73,24 @@ class Law:
             how += f" of {self.jobs_per_node} per node"
         if self.others:
             how += f" on {self.others:g} more nodes"
-        return how if self.scaling == LINEAR else f"{how}, {self.scaling}"
+        further = ([] if self.scaling == LINEAR else [self.scaling]) + (["stragglers"] if self.spread else [])
+        return ", ".join((how, *further))
 
     def features(self, runs: Floats, nodes: Floats) -> Floats:
         """The factors of the coefficients, stacked last: (…, number of terms)."""
         work = runs / (nodes + self.others)
+        slowest = self._slowest(runs) * np.ones_like(work)
         if self.jobs_per_node is not None:
             full = work / self.jobs_per_node
-            work = np.ceil(full - 1e-9) if self.waves else np.hypot(1.0, full)
-        columns = (np.ones_like(work), work, runs, runs * nodes)
+            work = np.ceil(full - 1e-9) if self.waves else np.hypot(slowest, full)
+        columns = (slowest, work, runs, runs * nodes)
         return np.stack(columns[: TERMS_OF[self.scaling]], axis=-1)
+
+    def _slowest(self, runs: Floats) -> Floats:
+        """How many times the median duration of a run the slowest of so many takes."""
+        from scipy.special import ndtri
+
+        return np.asarray(np.exp(self.spread * ndtri(0.5 ** (1 / runs))), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

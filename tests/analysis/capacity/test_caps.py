@@ -5,8 +5,8 @@ from harness.analysis.capacity.answer import Question, answer
 from harness.analysis.capacity.caps import Cap, caps, widest
 from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.recorded import recorded
-from harness.model.phases import COMPUTING, RUNNING
-from tests.support.timelines import Story
+from harness.model.phases import COMPUTING, RUNNING, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+from tests.support.timelines import GIB, Story
 
 QUOTA = 'pods "x" is forbidden: exceeded quota: tight, requested: pods=1, used: pods=4, limited: pods=4'
 
@@ -73,6 +73,31 @@ def test_nodes_beyond_the_autoscalers_maximum_can_not_be_had(tmp_path):
     assert any("20 nodes can't be had: the autoscaler's maximum of 12 nodes" in each for each in found.warnings)
     found = asked(story.timeline(tmp_path / "b"), Question(runs=400, nodes=12))
     assert not any("can't be had" in each for each in found.warnings)
+
+
+def writing(claim, *, runs=40, free=(20.0, 16.0), **labels):
+    story = limited(runs, at_once=40)
+    for at_s, left in zip((0.0, 12.0), free, strict=True):
+        story.sample(at_s, STORE_CAPACITY_BYTES, 50.0 * GIB, volume=claim, namespace="kubeflow", **labels)
+        story.sample(at_s, STORE_AVAILABLE_BYTES, left * GIB, volume=claim, namespace="kubeflow", **labels)
+    return story
+
+
+@pytest.mark.parametrize(("claim", "labels"), [("minio-pvc", {}), ("data-0", {"mounted_by": "mysql"})])
+def test_the_room_on_a_volume_that_runs_fill_is_a_cap_on_their_number(tmp_path, claim, labels):
+    timeline = writing(claim, **labels).timeline(tmp_path)
+    (cap,) = caps(timeline)
+    assert (cap.part, cap.runs) == (f"volume {claim}", 150), "15 GiB above the reserve of 2 %, 0.1 GiB a run"
+    found = asked(timeline, Question(runs=400, nodes=10))
+    assert any(f"above 150 runs the volume {claim} is full" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("claim", "more"),
+    [("katib-mysql", {}), ("prometheus-data", {}), ("minio-pvc", {"free": (20.0, 20.0)}), ("minio-pvc", {"runs": 8})],
+)
+def test_a_volume_that_runs_are_not_known_to_fill_is_no_cap(tmp_path, claim, more):
+    assert caps(writing(claim, **more).timeline(tmp_path)) == ()
 
 
 def test_of_several_tests_the_widest_cap_counts():
