@@ -20,6 +20,7 @@ _LEVELS = (0.05, 0.5, 0.95)
 _MOST_NODES = 20_000
 _MOST_RUNS = 10**9
 _FAR = 2.0
+_NEAR = 10  # times the runs: room for more is not worth a word
 _EPSILON = 1e-9  # for rounding, where a duration equals the time exactly
 
 
@@ -116,7 +117,7 @@ def _caps(model: CapacityModel, question: Question, known: dict[str, float | Non
     found += [
         f"above {counted(cap.runs, 'run')} {cap.name} is full unless something is removed: {cap.how}"
         for cap in model.caps
-        if np.isfinite(cap.runs)
+        if cap.runs < _NEAR * (known[RUNS] or np.inf)
     ]
     at = nodes or question.nodes or float(_MOST_NODES)
     low, high = 0, 1

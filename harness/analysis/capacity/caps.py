@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import scale_ups
-from harness.analysis.capacity.bounds import bounds
+from harness.analysis.capacity.bounds import ADAPTERS, bounds
 from harness.analysis.ledger import ledger
 from harness.analysis.services.volumes import volumes
 from harness.analysis.timeline import Timeline, beginnings, floats
@@ -23,7 +23,9 @@ from harness.model.units import counted, format_bytes, format_duration
 _PLATEAU = 0.7  # of the time in which runs waited for their first pod, as many were active
 _LEAST_WAIT_S = 3.0
 _FEW = 10  # runs: what they write is their own, and not the volume's other users'
-_OF_NODES = frozenset({"nodes", "runs in flight"})  # bounds that more nodes or a larger test move
+# Bounds that more nodes or a larger test move. Loads take long at slow adapters, and where workers are busy with other
+# executions: tests on one number of replicas can't tell, and a cap would deny what more replicas do.
+_OF_NODES = frozenset({"nodes", "runs in flight", ADAPTERS})
 # The API server refuses a pod: exceeded quota: tight, requested: pods=1, used: pods=6, limited: pods=6
 _QUOTA = re.compile(r"exceeded quota:? *([\w.-]*).*?limited: (?:\S+,)?pods=(\d+)")
 

@@ -174,7 +174,13 @@ class CapacityModel:
         runs, nodes = np.broadcast_arrays(np.atleast_1d(runs).astype(float), np.atleast_1d(nodes).astype(float))
         free = self.without_caps(runs, nodes, levels)
         least_s = np.max([3600 * runs / cap.per_hour for cap in self.caps], axis=0, initial=0.0)
-        return np.asarray(np.maximum(free, least_s), dtype=np.float64)
+        return np.asarray(np.maximum(free, np.outer(self._deviations(levels), least_s)), dtype=np.float64)
+
+    def _deviations(self, levels: Sequence[float]) -> Floats:
+        """Quantiles of the next test's time over that of a cap, which one test showed."""
+        from scipy.special import ndtri
+
+        return np.asarray(np.exp(np.sqrt(2) * self.noise * ndtri(levels)), dtype=np.float64)
 
     def without_caps(self, runs: Floats, nodes: Floats, levels: Sequence[float]) -> Floats:
         """The same as if nothing but the fitted laws held runs back.
@@ -203,13 +209,6 @@ class CapacityModel:
         slowest = max(self.caps, key=lambda cap: cap.least_s(runs))
         free = float(self.without_caps(np.array([runs]), np.array([nodes]), (0.5,))[0, 0])
         return slowest if slowest.least_s(runs) > free else None
-
-    def chance(self, runs: float, nodes: float, within_s: float) -> float:
-        """The probability that the next test ends in time."""
-        if any(cap.least_s(runs) > within_s for cap in self.caps):
-            return 0.0
-        at = np.array([runs]), np.array([nodes])
-        return float(np.mean(np.concatenate([drawn.durations(*at)[:, 0] for drawn in self.draws]) <= within_s))
 
     def shares(self, runs: float, nodes: float) -> dict[str, float]:
         """How much of the time at this size each of TERMS takes, on average over the draws."""
