@@ -116,8 +116,10 @@ def test_a_profile_of_a_service_is_tested_and_answered_in_replicas(tmp_path, cap
     assert "| runs | replicas |" in told.out
     assert "nodes" not in told.out
     table = folder / "observations-default.csv"
-    assert main(["capacity", "--from", str(table), "--runs", "160", "--within", "1m"]) == 0
+    question = ["capacity", "--from", str(table), "--runs", "160", "--within", "1m", "--plot", str(tmp_path / "p.svg")]
+    assert main(question) == 0
     assert re.search(r"160 runs in 60 s: \d+ replicas?\.", capsys.readouterr().out)
+    assert "nodes" not in (tmp_path / "p.svg").read_text()
     other = tmp_path / "nodes.csv"
     other.write_text("runs,nodes,duration\n40,1,30\n")
     assert main(["capacity", "--from", str(table), str(other), "--runs", "160", "--within", "1m"]) == 2
