@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.capacity.check import leave_one_out
 from harness.analysis.capacity.fit import fit
-from harness.analysis.capacity.model import Observation
+from harness.analysis.capacity.model import CapacityModel, Observation
 from harness.analysis.stats.compare import Measurement, compare
 from harness.model.experiment import Experiment, Question, Result
 from harness.planning import simulated_burst as simulated
@@ -40,6 +40,7 @@ NODES = (2, 4, 8, 16, 20)
 CLOSED_FORMS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.12}
 COVERAGE = 0.85, 0.95
 REPEATED, RESAMPLED = 3, 20  # tests of a predicted size, and resamples of the fitted ones
+FEWEST = 5  # tests that an answer is drawn from
 MOST_AT_ONCE = 4  # runs that fill a machine: more only take longer to simulate
 Truth = Callable[[float, float], float]
 
@@ -165,8 +166,8 @@ def drawn(seed: int, trials: int) -> bool:
         narrow += [each.width / each.resampled for each in rows]
     ratio = np.array(narrow)
     print(
-        f"drawn (seed {seed}): intervals are {np.median(ratio):.1f} × as wide as a bootstrap's (median; at least 1), "
-        f"narrower in {np.mean(ratio < 1):.0%} of {ratio.size} answers"
+        f"drawn (seed {seed}, {len(found)} answers for {trials} installations): intervals are {np.median(ratio):.1f} × "
+        f"as wide as a bootstrap's (median; at least 1), narrower in {np.mean(ratio < 1):.0%}"
     )
     return kept and float(np.median(ratio)) >= 1
 
@@ -191,7 +192,10 @@ class Prediction:
 
 
 def drawn_platform(seed: int, number: int) -> Iterator[Prediction]:
-    """The answers for one installation; none for hetida designer and where steps need GPUs."""
+    """The answers for one installation; none for hetida designer and where steps need GPUs.
+
+    Tests in which runs fail (a store becomes full) show nothing about capacity: they are neither fitted nor predicted.
+    """
     installation, random = draw(seed, number), np.random.default_rng((seed, number))
     profile, pipeline = installation.profile, installation.case.package
     if profile.hetida is not None or any(pool.gpu for pool in profile.pools):
@@ -200,22 +204,28 @@ def drawn_platform(seed: int, number: int) -> Iterator[Prediction]:
     room = min(MOST_AT_ONCE, max(1, int((simulated.pool_of_steps(profile, pipeline).cpu - 0.3) / request)))
     profile = with_room(profile, pipeline, room * request + 0.3)
 
-    def took(runs: int, nodes: int) -> float:
+    def took(runs: int, nodes: int) -> float | None:
         there = simulated.with_nodes(profile, nodes, pipeline)
-        return simulated.burst(there, pipeline, runs, int(random.integers(2**31))).duration_s
+        test = simulated.burst(there, pipeline, runs, int(random.integers(2**31)))
+        return test.duration_s if test.succeeded == runs else None
 
     sizes = [(room * load * nodes, nodes) for nodes in (1, 2, 4) for load in (1, 2, 4)]
     chosen = sorted(random.choice(len(sizes), size=int(random.integers(6, len(sizes) + 1)), replace=False).tolist())
-    known = [Observation(*sizes[k], took(*sizes[k])) for k in chosen]
-    model = fit(known, np.random.default_rng(0))
+    known = [Observation(*sizes[k], took_s) for k in chosen if (took_s := took(*sizes[k])) is not None]
+    if len(known) < FEWEST:
+        return
+    models = [fit(known, np.random.default_rng(0)), *bootstrapped(known, random)]
     most_runs, most_nodes = max(o.runs for o in known), max(o.nodes for o in known)
     for beyond in SIMULATED:
         runs, nodes = round(beyond * most_runs), round(beyond * most_nodes)
-        results = np.array([took(runs, nodes) for _ in range(REPEATED)])
-        low, middle, high = model.durations(runs, nodes, (0.05, 0.5, 0.95))[:, 0]
+        results = [took_s for _ in range(REPEATED) if (took_s := took(runs, nodes)) is not None]
+        if len(results) < REPEATED:
+            continue
+        low, middle, high = models[0].durations(runs, nodes, (0.05, 0.5, 0.95))[:, 0]
         error = float(abs(middle / np.median(results) - 1))
-        resampled = bootstrapped(known, runs, nodes, random)
-        yield Prediction(beyond, (low <= results) & (results <= high), error, float(high / low), resampled)
+        least, most = np.quantile([m.durations(runs, nodes, (0.5,))[0, 0] for m in models[1:]], (0.05, 0.95))
+        covered = (low <= np.array(results)) & (np.array(results) <= high)
+        yield Prediction(beyond, covered, error, float(high / low), float(most / least))
 
 
 def with_room(profile: Profile, pipeline: bytes, cores: float) -> Profile:
@@ -224,14 +234,11 @@ def with_room(profile: Profile, pipeline: bytes, cores: float) -> Profile:
     return replace(profile, pools=tuple(replace(p, cpu=cores) if p is main else p for p in profile.pools))
 
 
-def bootstrapped(known: Sequence[Observation], runs: int, nodes: int, random: np.random.Generator) -> float:
-    """The width of the middle 90 % of the answers from resampled tests, as the ratio of its ends."""
-    middles = []
+def bootstrapped(known: Sequence[Observation], random: np.random.Generator) -> Iterator[CapacityModel]:
+    """Models of resampled tests: the middle 90 % of their answers is a bootstrap's interval."""
     for _ in range(RESAMPLED):
         sample = [known[k] for k in random.integers(len(known), size=len(known))]
-        middles.append(fit(sample, np.random.default_rng(0), count=300).durations(runs, nodes, (0.5,))[0, 0])
-    low, high = np.quantile(middles, (0.05, 0.95))
-    return float(high / low)
+        yield fit(sample, np.random.default_rng(0), count=300)
 
 
 def search(trials: int) -> bool:

@@ -57,6 +57,7 @@ def as_json(completed: CompletedExperiment) -> str:
     document = {
         "name": completed.name,
         "question": completed.experiment.question,
+        "unit": completed.experiment.unit,
         "slos": list(completed.slos),
         "answers": [
             {
@@ -83,7 +84,11 @@ def as_markdown(completed: CompletedExperiment) -> str:
     if completed.slos:
         lines += [f"Objectives: {'; '.join(completed.slos)}", ""]
     lines += [f"- {sentence}" for sentence in sentences(completed)]
-    lines += ["", "| variant | runs | nodes | tests | met | mean time |", "|---|---:|---:|---:|---:|---:|"]
+    lines += [
+        "",
+        f"| variant | runs | {completed.experiment.unit}s | tests | met | mean time |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
 
     def cell(result: Result) -> tuple[str, int, int]:
         return result.point.variant, result.point.load, result.point.nodes

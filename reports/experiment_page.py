@@ -47,7 +47,7 @@ def _tiles(completed: CompletedExperiment) -> list[Tile]:
         Tile("Tests", f"{len(completed.results):,}", share),
         Tile("Under load", format_duration(took), "all tests together"),
         Tile("Loads", _axis(plan.loads), "runs at once"),
-        Tile("Nodes", _axis(plan.nodes)),
+        Tile(f"{plan.unit.capitalize()}s", _axis(plan.nodes)),
         Tile("Order", plan.order.value, f"seed {plan.seed}, {plan.repetitions} repetitions"),
     ]
 
@@ -57,7 +57,7 @@ def _searches(completed: CompletedExperiment) -> list[Figure]:
     made = []
     for at, found in enumerate(completed.answers):
         places, tried, met = _path(found.series, completed.results)
-        searched = "nodes" if found.series.searched == "nodes" else "runs at once"
+        searched = f"{found.series.unit}s" if found.series.searched == "nodes" else "runs at once"
         traces = [
             line("order of tests", places, tried, "--quiet", dash="dot"),
             _points("met", places[met], tried[met], "--good", "circle"),
@@ -81,7 +81,7 @@ def _searches(completed: CompletedExperiment) -> list[Figure]:
 
 
 def _named(series: Series) -> str:
-    of = counted(series.fixed, "run" if series.searched == "nodes" else "node")
+    of = counted(series.fixed, "run" if series.searched == "nodes" else series.unit)
     return of if series.variant == "default" else f"{of}, {series.variant}"
 
 
@@ -110,12 +110,12 @@ def _times(completed: CompletedExperiment) -> list[Figure]:
         colour = _COLOURS[at % len(_COLOURS)]
         x, took = np.array(sorted(places)).T
         sizes = np.unique(x)
-        of = counted(other, "run" if by_nodes else "node")
+        of = counted(other, "run" if by_nodes else completed.experiment.unit)
         name = of if variant == "default" else f"{variant}, {of}"
         traces.append(line(name, sizes, np.array([took[x == size].mean() for size in sizes]), colour))
         traces.append(_points(name, x, took, colour, "circle") | {"showlegend": False})
     layout = {
-        "xaxis": axis("nodes" if by_nodes else "runs at once", rangemode="tozero"),
+        "xaxis": axis(f"{completed.experiment.unit}s" if by_nodes else "runs at once", rangemode="tozero"),
         "yaxis": axis("makespan (s)", rangemode="tozero"),
     }
     caption = "Each mark is one test; lines connect the means of repeated tests."

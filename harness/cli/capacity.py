@@ -15,8 +15,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
     parser.epilog = "Give two of --runs, --within and --nodes to get the third. Each takes a list (100,200) too."
     parser.add_argument(
-        "--from", dest="sources", nargs="+", type=Path, required=True, metavar="RUN|CSV",
-        help="run folders, or tables with the columns runs,nodes,duration[,repetition]",
+        "--from", dest="sources", nargs="+", action="extend", type=Path, required=True, metavar="RUN|CSV",
+        help="run folders, or tables with the columns runs,nodes,duration[,repetition]; repeatable",
     )  # fmt: skip
     parser.add_argument("--runs", metavar="N", help="number of runs")
     parser.add_argument("--within", metavar="T", help="time limit: 3h, 80m, or seconds")

@@ -20,7 +20,13 @@ def as_json(answered: Answered) -> str:
         "model": answered.name,
         "unit": fitted.unit,
         "caps": [
-            {"name": cap.name, "per_hour": _finite(cap.per_hour), "nodes": _finite(cap.nodes), "how": cap.how}
+            {
+                "name": cap.name,
+                "per_hour": _finite(cap.per_hour),
+                "nodes": _finite(cap.nodes),
+                "runs": _finite(cap.runs),
+                "how": cap.how,
+            }
             for cap in answered.model.caps
         ],
         "fitted_on": {

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         each_s = (time.monotonic() - begun_s) / len(tested)
         left = f", about {format_duration(round(each_s * (expected - done)))} left" if done < expected else ""
         place = f"{done} of {about}{expected}" if done <= expected else str(done)
-        line = f"{place}: {variant}{result.point.size}: {took}{met}{left}"
+        line = f"{place}: {variant}{result.point.size(plan.experiment.unit)}: {took}{met}{left}"
         print(for_output(line), file=sys.stderr, flush=True)
 
     with sweeping.workers(arguments) as workers:

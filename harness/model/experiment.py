@@ -31,10 +31,9 @@ class Point:
     nodes: int
     repetition: int
 
-    @property
-    def size(self) -> str:
-        """For people: ``50 runs on 4 nodes``."""
-        return f"{counted(self.load, 'run')} on {counted(self.nodes, 'node')}"
+    def size(self, unit: str) -> str:
+        """For people: ``50 runs on 4 nodes``; `unit` is what `nodes` counts."""
+        return f"{counted(self.load, 'run')} on {counted(self.nodes, unit)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The axes and the question. `loads` and `nodes` ascend; `seed` fixes the order of tests."""
+    """The axes and the question. `loads` and `nodes` ascend; `seed` fixes the order of tests.
+
+    `unit` is what `nodes` counts: "node", or "replica" of a service.
+    """
 
     question: Question
     variants: tuple[str, ...]
@@ -58,6 +60,7 @@ class Experiment:
     repetitions: int
     order: RunOrder = RunOrder.INTERLEAVED
     seed: int = 0
+    unit: str = "node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Series:
     fixed: int
     candidates: tuple[int, ...]
     searched: str  # "nodes" or "load"
+    unit: str = "node"  # what `nodes` counts
 
     def point(self, at: int, repetition: int) -> Point:
         """The test of the candidate at index `at`."""
@@ -107,9 +111,14 @@ class Answer:
         """For people: ``60 runs need 7 nodes (9 tests; 6 to 7 possible).``."""
         series = self.series
         if series.searched == "nodes":
-            subject, searched, verb, none_verb = counted(series.fixed, "run"), "node", "need", "need more than"
+            subject, searched, verb, none_verb = counted(series.fixed, "run"), series.unit, "need", "need more than"
         else:
-            subject, searched, verb, none_verb = counted(series.fixed, "node"), "run", "handle", "cannot handle even"
+            subject, searched, verb, none_verb = (
+                counted(series.fixed, series.unit),
+                "run",
+                "handle",
+                "cannot handle even",
+            )
         if series.fixed == 1:
             verb, none_verb = f"{verb}s", none_verb.replace("need ", "needs ")
         verb, value = (verb, self.value) if self.value else (none_verb, series.candidates[0])

@@ -103,7 +103,7 @@ def compare_results(experiment: Experiment, results: Sequence[Result]) -> "tuple
     if experiment.question is not Question.GRID or len(experiment.variants) < 2:
         return ()
     rows = [
-        Measurement(r.point.variant, r.point.size, str(r.point.repetition), name, value)
+        Measurement(r.point.variant, r.point.size(experiment.unit), str(r.point.repetition), name, value)
         for variant in experiment.variants
         for r in results
         if r.point.variant == variant

@@ -75,12 +75,15 @@ def grid(experiment: Experiment) -> Iterator[Point]:
 
 def all_series(experiment: Experiment) -> list[Series]:
     """The searches that a question takes; none for a grid."""
+    unit = experiment.unit
     match experiment.question:
         case Question.FEWEST_NODES:
             candidates = tuple(reversed(experiment.nodes))  # many nodes are the easy end
-            return [Series(v, load, candidates, "nodes") for load in experiment.loads for v in experiment.variants]
+            return [
+                Series(v, load, candidates, "nodes", unit) for load in experiment.loads for v in experiment.variants
+            ]
         case Question.LARGEST_LOAD:
-            return [Series(v, n, experiment.loads, "load") for n in experiment.nodes for v in experiment.variants]
+            return [Series(v, n, experiment.loads, "load", unit) for n in experiment.nodes for v in experiment.variants]
         case _:
             return []
 

@@ -150,8 +150,19 @@ def _experiment(path: Path, given: Mapping[str, Any], variants: tuple[str, ...])
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ConfigError(f"{path}, key 'seed': '{seed}' is not a whole number", "for example 7")
     return Experiment(
-        question, variants, _axis(path, "loads", given), _axis(path, "nodes", given), repetitions, order, seed
-    )
+        question, variants, _axis(path, "loads", given), _axis(path, "nodes", given), repetitions, order, seed,
+        _unit(given, variants),
+    )  # fmt: skip
+
+
+def _unit(given: Mapping[str, Any], variants: Sequence[str]) -> str:
+    """What is counted: replicas where all simulated profiles are those of a service."""
+    from harness.simulator.profile.file import load_profile
+
+    options = given.get("variants") or {}
+    profiles = {str((options.get(name) or {}).get("simulate") or given.get("simulate") or "") for name in variants}
+    of_service = all(name and load_profile(name).hetida is not None for name in profiles)
+    return "replica" if of_service else "node"
 
 
 def _choice(path: Path, key: str, given: Mapping[str, Any], default: _Choice) -> _Choice:

@@ -65,7 +65,7 @@ def write_observations(folder: Path, experiment: Experiment, results: list[Resul
         tests = [r for r in results if r.point.variant == variant]
         if not tests:
             continue
-        rows = ["runs,nodes,duration,repetition"]
+        rows = [f"runs,{experiment.unit}s,duration,repetition"]
         rows += [
             f"{r.point.load},{r.point.nodes},{r.values[MAKESPAN]:.3f},{r.point.repetition + 1}"
             for r in tests

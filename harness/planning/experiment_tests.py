@@ -179,7 +179,7 @@ def _load_test(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoni
             break
     code = done.returncode
     meaning = ExitCode(code).meaning if code in set(ExitCode) else "it ended abnormally"
-    raise _TestError(f"the test of {point.size} ended with {code}: {meaning}", code)
+    raise _TestError(f"the test of {point.size(plan.experiment.unit)} ended with {code}: {meaning}", code)
 
 
 class _TestError(PipeswarmError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
-from harness.targets.table import named_rows_of
+from harness.targets.table import named_rows_of, rows_of
 
 if TYPE_CHECKING:
     from harness.analysis.capacity.caps import Cap
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from harness.analysis.capacity.recorded import Recorded
     from harness.analysis.timeline import Timeline
 
-COLUMNS = ("runs", "nodes", "duration")
+UNITS = ("node", "replica")  # what tests count; a table has the column "nodes" or "replicas"
+_HINT = "give run folders, or a CSV table"
 _MOST = 1e9
 
 
@@ -35,11 +36,12 @@ def timeline_of(path: Path) -> "Timeline":
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was read: observations to fit the model on, the recorded tests, and warnings."""
+    """What was read: observations to fit the model on, the recorded tests, warnings, and what is counted as nodes."""
 
     observations: "tuple[Observation, ...]"
     recorded: "tuple[Recorded, ...]"
     warnings: tuple[str, ...]
+    unit: str = UNITS[0]
 
     @property
     def price(self) -> float | None:
@@ -53,11 +55,6 @@ class Source:
         from harness.analysis.capacity.caps import widest
 
         return widest(cap for test in self.recorded for cap in test.caps)
-
-    @property
-    def unit(self) -> str:
-        """What the observations count as nodes."""
-        return "replica" if self.recorded and all(r.unit == "replica" for r in self.recorded) else "node"
 
     @property
     def lacks(self) -> str:
@@ -75,21 +72,24 @@ def read(paths: Iterable[Path]) -> Source:
     observations: list[Observation] = []
     tests: list[Recorded] = []
     warnings: list[str] = []
+    units = set()
     for path in paths:
         if path.is_dir():
             test = _read_run(path)
             tests.append(test)
             observations.extend(test.observations)
             warnings.extend(f"{path.name}: {warning}" for warning in test.warnings)
+            units.add(test.unit)
         else:
             observations.extend(read_observations(path))
-    if len({test.unit for test in tests}) > 1:
+            units.add(_unit(path))
+    if len(units) > 1:
         raise ConfigError("the sources count nodes and replicas", "give tests of one kind of platform")
     if not observations:
         raise ConfigError(
             "the sources contain no observation of capacity", "; ".join(warnings) or "give a burst's run folder"
         )
-    return Source(tuple(observations), tuple(tests), tuple(warnings))
+    return Source(tuple(observations), tuple(tests), tuple(warnings), *units)
 
 
 def _read_run(path: Path) -> "Recorded":
@@ -99,7 +99,7 @@ def _read_run(path: Path) -> "Recorded":
 
 
 def read_observations(path: Path) -> "list[Observation]":
-    """A table with the columns runs,nodes,duration (seconds, or with a unit); other columns are ignored.
+    """A table with the columns runs, nodes or replicas, duration (seconds, or with a unit); others are ignored.
 
     Raises:
         ConfigError: the file is not such a table.
@@ -107,12 +107,20 @@ def read_observations(path: Path) -> "list[Observation]":
     from harness.analysis.capacity.model import Observation
 
     found = []
-    for line, row in named_rows_of(path, COLUMNS, "give run folders, or a CSV table"):
-        runs, nodes, duration = (_positive(path, line, row, name) for name in COLUMNS)
+    columns = ("runs", f"{_unit(path)}s", "duration")
+    for line, row in named_rows_of(path, columns, _HINT):
+        runs, nodes, duration = (_positive(path, line, row, name) for name in columns)
         found.append(Observation(runs, nodes, duration))
     if not found:
         raise ConfigError(f"{path} has no rows", "give one row per test; three rows are enough to start")
     return found
+
+
+def _unit(path: Path) -> str:
+    """What a table counts, by its header."""
+    _, header = next(rows_of(path, _HINT), (1, []))
+    named = [unit for unit in UNITS if f"{unit}s" in {name.strip() for name in header}]
+    return named[0] if named else UNITS[0]
 
 
 def _positive(path: Path, line: int, row: dict[str, str], name: str) -> float:

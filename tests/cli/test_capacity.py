@@ -53,6 +53,17 @@ def test_three_rows_answer_each_question(table, capsys):
     assert runs["answer"] == runs["runs"] == pytest.approx(200, rel=0.15)
 
 
+def test_several_sources_may_be_given_at_once_or_one_by_one(table, tmp_path, capsys):
+    more = tmp_path / "more.csv"
+    more.write_text("runs,nodes,duration\n400,16,700\n")
+    found = []
+    for sources in (["--from", str(table), str(more)], ["--from", str(table), "--from", str(more)]):
+        assert main(["capacity", *sources, "--runs", "300", "--nodes", "8", "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]
+    assert found[0]["fitted_on"]["runs"][1] == 400
+
+
 def test_a_run_folder_answers_too(tmp_path, capsys):
     folder = burst(200, pool=2).write(tmp_path)
     found = asked(capsys, "--from", folder.path, "--runs", "200", "--nodes", "2")

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,25 @@ def test_its_observations_answer_capacity(tmp_path, capsys):
     table = tmp_path / "out" / "observations-plain.csv"
     assert main(["capacity", "--from", str(table), "--runs", "20", "--nodes", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["fitted_on"]["observations"] == 2
+
+
+def test_a_profile_of_a_service_is_tested_and_answered_in_replicas(tmp_path, capsys):
+    plan, folder = tmp_path / "plan.yaml", tmp_path / "out"
+    plan.write_text("simulate: hetida-pattern-1\nloads: [40, 80]\nnodes: [1, 2]\nrepetitions: 1\n")
+    assert main(["experiment", str(plan), "--folder", str(folder)]) == 0
+    told = capsys.readouterr()
+    assert "40 runs on 2 replicas" in told.err
+    assert "| runs | replicas |" in told.out
+    assert "nodes" not in told.out
+    table = folder / "observations-default.csv"
+    question = ["capacity", "--from", str(table), "--runs", "160", "--within", "1m", "--plot", str(tmp_path / "p.svg")]
+    assert main(question) == 0
+    assert re.search(r"160 runs in 60 s: \d+ replicas?\.", capsys.readouterr().out)
+    assert "nodes" not in (tmp_path / "p.svg").read_text()
+    other = tmp_path / "nodes.csv"
+    other.write_text("runs,nodes,duration\n40,1,30\n")
+    assert main(["capacity", "--from", str(table), str(other), "--runs", "160", "--within", "1m"]) == 2
+    assert "count nodes and replicas" in capsys.readouterr().err
 
 
 def test_another_plan_does_not_continue_old_results(tmp_path, capsys):

@@ -20,6 +20,7 @@ _LEVELS = (0.05, 0.5, 0.95)
 _MOST_NODES = 20_000
 _MOST_RUNS = 10**9
 _FAR = 2.0
+_NEAR = 10  # times the runs: room for more is not worth a word
 _EPSILON = 1e-9  # for rounding, where a duration equals the time exactly
 
 
@@ -106,12 +107,17 @@ def _binding(model: CapacityModel, question: Question, known: dict[str, float | 
 
 
 def _caps(model: CapacityModel, question: Question, known: dict[str, float | None]) -> list[str]:
-    """From which number of runs on which cap decides, and what nodes can't be had."""
+    """From which number of runs on which cap decides, what nodes can't be had, and for how many runs there is room."""
     nodes = known[NODES]
     found = [
         f"{counted(nodes, model.fitted_on.unit)} can't be had: {cap.name} ({cap.how})"
         for cap in model.caps
         if nodes and nodes > cap.nodes
+    ]
+    found += [
+        f"above {counted(cap.runs, 'run')} {cap.name} is full unless something is removed: {cap.how}"
+        for cap in model.caps
+        if cap.runs < _NEAR * (known[RUNS] or np.inf)
     ]
     at = nodes or question.nodes or float(_MOST_NODES)
     low, high = 0, 1

@@ -22,6 +22,7 @@ from harness.analysis.waits.waits import PRECEDENCE, segments, waits
 from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE
 from harness.model.units import format_duration
 
+ADAPTERS = "adapters"
 _NOTABLE = 0.15  # of the runs' time
 _AT_ONCE = 3.0
 _FEW = 10  # executions of a replica
@@ -143,7 +144,7 @@ def _adapters(timeline: Timeline, measured: float) -> Bound | None:
     quickest = min((float(np.median(s)) for s in done.by_replica(moving, _FEW).values()), default=np.inf)
     if not moving.size or moving.sum() < done.computing.sum() or quickest < float(moving.mean()) / 2:
         return None  # a worker that is busy computing also loads slowly
-    return _shared(timeline, measured, "adapters", (LOADING, SENDING))
+    return _shared(timeline, measured, ADAPTERS, (LOADING, SENDING))
 
 
 def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, ...]) -> Bound | None:

@@ -1,6 +1,7 @@
 """Known caps: what keeps a platform from doing more, however many nodes it gets.
 
-A rate caps the throughput of runs: N runs take at least N / rate. What a test did not reach is unknown, and no cap.
+A rate caps the throughput of runs: N runs take at least N / rate. The room on a volume that runs write to caps their
+number. What a test did not reach is unknown, and no cap.
 """
 
 import re
@@ -10,16 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import scale_ups
-from harness.analysis.capacity.bounds import bounds
+from harness.analysis.capacity.bounds import ADAPTERS, bounds
+from harness.analysis.ledger import ledger
+from harness.analysis.services.volumes import volumes
 from harness.analysis.timeline import Timeline, beginnings, floats
 from harness.analysis.waits.failures import own_events
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.model.phases import RUNNING
-from harness.model.units import counted, format_duration
+from harness.model.units import counted, format_bytes, format_duration
 
 _PLATEAU = 0.7  # of the time in which runs waited for their first pod, as many were active
 _LEAST_WAIT_S = 3.0
-_OF_NODES = frozenset({"nodes", "runs in flight"})  # bounds that more nodes or a larger test move
+_FEW = 10  # runs: what they write is their own, and not the volume's other users'
+# Bounds that more nodes or a larger test move. Loads take long at slow adapters, and where workers are busy with other
+# executions: tests on one number of replicas can't tell, and a cap would deny what more replicas do.
+_OF_NODES = frozenset({"nodes", "runs in flight", ADAPTERS})
 # The API server refuses a pod: exceeded quota: tight, requested: pods=1, used: pods=6, limited: pods=6
 _QUOTA = re.compile(r"exceeded quota:? *([\w.-]*).*?limited: (?:\S+,)?pods=(\d+)")
 
@@ -29,11 +35,12 @@ class Cap:
     """One cap.
 
     Attributes:
-        part: what binds, in a word or two: "parallelism", "quota", "autoscaler", or the part of a `Bound`.
+        part: what binds, in a word or two: "parallelism", "quota", "autoscaler", "volume …", or the part of a `Bound`.
         name: the same with its value: "the parallelism of 50".
-        per_hour: runs per hour; infinite for a cap on nodes.
-        nodes: most nodes; infinite for a rate.
+        per_hour: runs per hour; infinite for any other cap.
+        nodes: most nodes; infinite for any other cap.
         how: what it was derived from.
+        runs: most further runs until something is removed; infinite for any other cap.
     """
 
     part: str
@@ -41,6 +48,7 @@ class Cap:
     per_hour: float
     nodes: float
     how: str
+    runs: float = np.inf
 
     def least_s(self, runs: float) -> float:
         """Seconds that this many runs take at least."""
@@ -54,7 +62,7 @@ def caps(timeline: Timeline) -> tuple[Cap, ...]:
         for bound in bounds(timeline)
         if bound.part not in _OF_NODES
     )
-    return (*rates, *_parallelism(timeline), *_quota(timeline), *_autoscaler(timeline))
+    return (*rates, *_parallelism(timeline), *_quota(timeline), *_autoscaler(timeline), *_room(timeline))
 
 
 def widest(found: Iterable[Cap]) -> tuple[Cap, ...]:
@@ -62,7 +70,7 @@ def widest(found: Iterable[Cap]) -> tuple[Cap, ...]:
     best: dict[str, Cap] = {}
     for cap in found:
         known = best.get(cap.part)
-        if known is None or (cap.per_hour, cap.nodes) > (known.per_hour, known.nodes):
+        if known is None or (cap.per_hour, cap.nodes, cap.runs) > (known.per_hour, known.nodes, known.runs):
             best[cap.part] = cap
     return tuple(best.values())
 
@@ -111,3 +119,18 @@ def _autoscaler(timeline: Timeline) -> tuple[Cap, ...]:
     most = sum(limits.values())
     how = ", ".join(f"{group} {limit}" for group, limit in sorted(limits.items()))
     return (Cap("autoscaler", f"the autoscaler's maximum of {counted(most, 'node')}", np.inf, float(most), how),)
+
+
+def _room(timeline: Timeline) -> tuple[Cap, ...]:
+    """The free space on the volumes of artifact store and database, over what a run wrote there in this test."""
+    done = ledger(timeline).succeeded
+    if done < _FEW:
+        return ()
+    found = []
+    for volume in volumes(timeline):
+        a_run = volume.written / done
+        if (volume.of_store or volume.of_database) and a_run > 0:
+            how = f"{format_bytes(volume.room)} were left at the end, and a run writes {format_bytes(a_run)}"
+            name = f"volume {volume.name}"
+            found.append(Cap(name, f"the {name}", np.inf, np.inf, how, float(np.floor(volume.room / a_run))))
+    return tuple(found)

@@ -11,13 +11,13 @@ power-of-the-mean model (Carroll and Ruppert, Transformation and Weighting in Re
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from harness.analysis.capacity.caps import Cap
-from harness.analysis.capacity.model import AMDAHL, LINEAR, TERMS_OF, CapacityModel, Draws, Law, Observation, Range
+from harness.analysis.capacity.model import AMDAHL, LINEAR, TERMS_OF, USL, CapacityModel, Draws, Law, Observation, Range
 from harness.analysis.timeline import Floats, Ints
 
 # Prior: work takes nearly all of the largest test's duration and every other term little, each with a deviation.
@@ -30,6 +30,7 @@ _POWERS = {0.5: 0.4, 1.0: 0.6}  # with their prior probabilities
 _JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
 _OTHERS = 0.3  # odds of each kind of work with nodes that the tests did not count
 _MORE = (0.5, 1.0, 2.0, 4.0, 8.0)  # such nodes
+_SPREAD = 0.3  # of the durations of runs of one load, where they differ: as likely as not
 _FILLING = (2, 4, 8, 16, 32)  # runs that fill a node: the curve hardly differs between these
 
 
@@ -79,7 +80,7 @@ def fit(
 
 
 def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> tuple[list[Law], Floats]:
-    """All laws with their prior probabilities: a third each for service, filling and waves; further nodes are rarer."""
+    """All laws with their prior probabilities: a third each for service, filling and waves, others by their odds."""
     most = max(o.runs / o.nodes for o in observations)
     possible = ((jobs_per_node,), (jobs_per_node,)) if jobs_per_node else (_FILLING, _JOBS)
     filling, jobs = ([j for j in each if j < max(2 * most, 1.5) or j == jobs_per_node] for each in possible)
@@ -94,6 +95,11 @@ def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> tup
         for j, share in flowing
         for scaling in (LINEAR, AMDAHL)
         for more in _MORE
+    ]
+    laws += [
+        (replace(law, spread=_SPREAD), share)
+        for law, share in laws
+        if several and not law.waves and not law.others and law.scaling != USL
     ]
     prior = np.array([share for _, share in laws])
     return [law for law, _ in laws], np.asarray(prior / prior.sum(), dtype=np.float64)

@@ -11,6 +11,10 @@ the number of waves ceil(N / (M j)) where j start and end together. s is the tim
 Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) for durations: with r = t + s + k, the duration
 of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients are at least 0.
 
+Durations of runs differ, and the slowest of more runs takes longer: with lognormal durations of spread v (the standard
+deviation of their logarithm) exp(v z) times the median of one, in the median, where z is the normal quantile of
+2 ** (-1 / N). Laws with stragglers have this factor on c and in place of the 1 under the root.
+
 Where steps also run on m nodes that the tests did not count (another pool that they tolerate), W has M + m for M.
 
 `harness.analysis.capacity.fit` weights the laws.
@@ -52,12 +56,14 @@ class Law:
         jobs_per_node: how many runs fill a node; none is any number.
         waves: whether they start and end together.
         others: nodes beside those counted that take steps, too.
+        spread: of the runs' durations (standard deviation of the logarithm); 0 where the slowest is as quick as any.
     """
 
     scaling: str
     jobs_per_node: int | None = None
     waves: bool = True
     others: float = 0.0
+    spread: float = 0.0
 
     @property
     def name(self) -> str:
@@ -67,16 +73,24 @@ class Law:
             how += f" of {self.jobs_per_node} per node"
         if self.others:
             how += f" on {self.others:g} more nodes"
-        return how if self.scaling == LINEAR else f"{how}, {self.scaling}"
+        further = ([] if self.scaling == LINEAR else [self.scaling]) + (["stragglers"] if self.spread else [])
+        return ", ".join((how, *further))
 
     def features(self, runs: Floats, nodes: Floats) -> Floats:
         """The factors of the coefficients, stacked last: (…, number of terms)."""
         work = runs / (nodes + self.others)
+        slowest = self._slowest(runs) * np.ones_like(work)
         if self.jobs_per_node is not None:
             full = work / self.jobs_per_node
-            work = np.ceil(full - 1e-9) if self.waves else np.hypot(1.0, full)
-        columns = (np.ones_like(work), work, runs, runs * nodes)
+            work = np.ceil(full - 1e-9) if self.waves else np.hypot(slowest, full)
+        columns = (slowest, work, runs, runs * nodes)
         return np.stack(columns[: TERMS_OF[self.scaling]], axis=-1)
+
+    def _slowest(self, runs: Floats) -> Floats:
+        """How many times the median duration of a run the slowest of so many takes."""
+        from scipy.special import ndtri
+
+        return np.asarray(np.exp(self.spread * ndtri(0.5 ** (1 / runs))), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +174,13 @@ class CapacityModel:
         runs, nodes = np.broadcast_arrays(np.atleast_1d(runs).astype(float), np.atleast_1d(nodes).astype(float))
         free = self.without_caps(runs, nodes, levels)
         least_s = np.max([3600 * runs / cap.per_hour for cap in self.caps], axis=0, initial=0.0)
-        return np.asarray(np.maximum(free, least_s), dtype=np.float64)
+        return np.asarray(np.maximum(free, np.outer(self._deviations(levels), least_s)), dtype=np.float64)
+
+    def _deviations(self, levels: Sequence[float]) -> Floats:
+        """Quantiles of the next test's time over that of a cap, which one test showed."""
+        from scipy.special import ndtri
+
+        return np.asarray(np.exp(np.sqrt(2) * self.noise * ndtri(levels)), dtype=np.float64)
 
     def without_caps(self, runs: Floats, nodes: Floats, levels: Sequence[float]) -> Floats:
         """The same as if nothing but the fitted laws held runs back.
@@ -189,13 +209,6 @@ class CapacityModel:
         slowest = max(self.caps, key=lambda cap: cap.least_s(runs))
         free = float(self.without_caps(np.array([runs]), np.array([nodes]), (0.5,))[0, 0])
         return slowest if slowest.least_s(runs) > free else None
-
-    def chance(self, runs: float, nodes: float, within_s: float) -> float:
-        """The probability that the next test ends in time."""
-        if any(cap.least_s(runs) > within_s for cap in self.caps):
-            return 0.0
-        at = np.array([runs]), np.array([nodes])
-        return float(np.mean(np.concatenate([drawn.durations(*at)[:, 0] for drawn in self.draws]) <= within_s))
 
     def shares(self, runs: float, nodes: float) -> dict[str, float]:
         """How much of the time at this size each of TERMS takes, on average over the draws."""

@@ -75,13 +75,13 @@ def picture(answered: Answered) -> CapacityPlot:
     curves = []
     for size in sizes:
         low, middle, high = _times(answered, across, size, places)
-        name = counted(size, along[:-1])
+        name = counted(size, "run" if along == RUNS else seen.unit)
         within = sizes_observed[0] <= size <= sizes_observed[1]
         curves.append(Curve(name, places, low, middle, high, within))
     limits = () if answered.first.asked == WITHIN else (answered.first.within_s or 0.0,)
-    titles = {NODES: "Time until all runs finish, by nodes", RUNS: "Time until all runs finish, by runs"}
+    x_name = RUNS if across == RUNS else f"{seen.unit}s"
     return CapacityPlot(
-        titles[across], across, tuple(curves), tuple(_tests(answered, across, sizes)),
+        f"Time until all runs finish, by {x_name}", x_name, tuple(curves), tuple(_tests(answered, across, sizes)),
         tuple(_marks(cells, across, along, sizes)), limits, observed,
     )  # fmt: skip
 
@@ -138,7 +138,7 @@ def _tests(answered: Answered, across: str, sizes: Sequence[float]) -> Iterator[
     for test in answered.observations:
         x, size = (test.nodes, test.runs) if across == NODES else (test.runs, test.nodes)
         curve = sizes.index(size) if size in sizes else None
-        tested = f"{counted(test.runs, 'run')} on {counted(test.nodes, 'node')}"
+        tested = f"{counted(test.runs, 'run')} on {counted(test.nodes, answered.model.fitted_on.unit)}"
         label = f"tested: {tested} took {format_duration(test.duration_s)}"
         yield Test(x, test.duration_s, label, curve)
 

@@ -5,6 +5,7 @@ from math import expm1
 
 import numpy as np
 
+from harness.analysis.capacity.bounds import ADAPTERS, bounds
 from harness.analysis.capacity.caps import Cap, caps
 from harness.analysis.capacity.model import Observation
 from harness.analysis.capacity.progress import work
@@ -22,6 +23,10 @@ from harness.model.phases import RUNNING
 _CONSTANT = 0.05  # relative change of the node count that still counts as constant
 _ARRIVALS = 0.5  # last arrival after this share of the test: the schedule set the duration, not the platform
 _FAILED = 0.01
+_LOADS = (
+    "executions loaded and sent data for longer than they computed: if their adapters are at a limit, more replicas do "
+    "not help; a test on another number of replicas tells"
+)
 _ARRIVALS_DECIDED = "the test shows nothing about capacity: its arrivals set its duration; use a burst"
 
 
@@ -82,7 +87,6 @@ def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[st
     counts, over, elsewhere = ledger(timeline), throughput(timeline), virtual_pods(timeline)
     replicas = workers(timeline)
     if replicas is not None and counts.succeeded:
-        warnings.append("a replica stands for one with as many workers and cores as those tested")
         return _of_service(timeline, len(replicas.workers), counts.succeeded, warnings)
     if not counts.succeeded or not len(timeline.run_nodes):
         missing = "no run succeeded" if not counts.succeeded else "no node was observed"
@@ -122,6 +126,9 @@ def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[st
 def _of_service(
     timeline: Timeline, replicas: int, succeeded: int, warnings: list[str]
 ) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
+    warnings.append("a replica stands for one with as many workers and cores as those tested")
+    if any(bound.part == ADAPTERS for bound in bounds(timeline)):
+        warnings.append(_LOADS)
     took_s = throughput(timeline).makespan_s
     if float(np.nanmax(floats(timeline.runs, "due_s"))) > _ARRIVALS * took_s:
         return (), (*warnings, _ARRIVALS_DECIDED)

@@ -17,6 +17,8 @@ _OF_OTHERS = re.compile(
     r"sql|maria|postgres|(?:^|[-_.])p?(?:db|gdata)(?:$|[-_.])|katib|prometheus|grafana|loki|etcd|redis|elastic|mongo",
     re.IGNORECASE,
 )
+# Of the platform itself; Katib's holds experiments, not runs.
+_OF_DATABASES = re.compile(r"^(?!.*katib).*(?:sql|maria|postgres|(?:^|[-_.])db(?:$|[-_.]))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +48,16 @@ class Volume:
             if _OF_STORES.search(name) or _OF_OTHERS.search(name):
                 return bool(_OF_STORES.search(name))
         return not self.mounted_by
+
+    @property
+    def of_database(self) -> bool:
+        """Whether it may be that of the platform's database."""
+        return bool(_OF_DATABASES.search(self.mounted_by or self.name))
+
+    @property
+    def room(self) -> float:
+        """Bytes that could still be written when it was last read, before it counted as full."""
+        return max(0.0, float(self.free[-1]) - _NEARLY_FULL * self.capacity)
 
     @property
     def least(self) -> float:

@@ -5,7 +5,7 @@ number data", 2004): a stretch of the series is compared with all the rest of it
 is found as well, with a permutation test of the largest standardised difference of means.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -15,7 +15,7 @@ from harness.analysis.timeline import Floats, Ints
 
 _LEAST = 3  # values on each side
 _PERMUTATIONS = 1999
-_AT_ONCE = 2**21
+_AT_ONCE = 2**21  # statistics in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,21 @@ def change_points(values: Sequence[float], random: np.random.Generator, level: f
 
 
 def _split(series: Floats, offset: int, random: np.random.Generator, level: float) -> list[tuple[int, float]]:
+    from scipy.stats import permutation_test
+
     if series.size < 2 * _LEAST or not np.ptp(series):
         return []
     begin, end = _stretches(series.size)
-    statistics = _statistics(series[np.newaxis], begin, end)[0]
-    largest, reached = statistics.max() * (1 - 1e-12), 0
-    for count in _batches(begin.size):
-        shuffled = random.permuted(np.tile(series, (count, 1)), axis=1)
-        reached += int((_statistics(shuffled, begin, end).max(axis=1) >= largest).sum())
-    p = (1 + reached) / (1 + _PERMUTATIONS)
+    tested = permutation_test(
+        (series,),
+        lambda rows, axis: _statistics(np.atleast_2d(rows), begin, end).max(axis=axis),
+        permutation_type="pairings", vectorized=True, n_resamples=_PERMUTATIONS, batch=max(1, _AT_ONCE // begin.size),
+        alternative="greater", rng=random,
+    )  # fmt: skip
+    p = float(np.max(tested.pvalue))
     if p > level:
         return []
-    best = int(statistics.argmax())
+    best = int(_statistics(series[np.newaxis], begin, end)[0].argmax())
     cuts = [int(cut) for cut in (begin[best], end[best]) if 0 < cut < series.size]
     edges = [0, *cuts, series.size]
     parts = (_split(series[low:high], offset + low, random, level) for low, high in pairwise(edges))
@@ -65,14 +68,6 @@ def _stretches(count: int) -> tuple[Ints, Ints]:
     begin, end = np.triu_indices(count + 1, _LEAST)
     kept = ((begin == 0) | (begin >= _LEAST)) & ((end == count) | (count - end >= _LEAST)) & (end - begin < count)
     return begin[kept], end[kept]
-
-
-def _batches(stretches: int) -> Iterator[int]:
-    """Numbers of permutations that are judged at once, within `_AT_ONCE` statistics."""
-    most, left = max(1, _AT_ONCE // stretches), _PERMUTATIONS
-    while left > 0:
-        yield min(most, left)
-        left -= most
 
 
 def _statistics(rows: Floats, begin: Ints, end: Ints) -> Floats:

@@ -8,6 +8,7 @@ primary metric's comparisons at 5 %, and that of all others, a second family, at
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import comb, floor, sqrt
 
 import numpy as np
@@ -251,17 +252,40 @@ def _chance(a: Floats, b: Floats, paired: bool) -> float | None:
 def _detectable(a: Floats, b: Floats, paired: bool, level: float) -> float | None:
     """The detectable change at this level, as a share of the first mean.
 
-    That of the t test at the level that the exact test can attain: (t of the level + t of the power) standard errors.
-    The permutation test has about its power, unless only the most extreme arrangement is significant: then none.
+    That of the t test at the level that the exact test can attain, see `_deviations`. The permutation test has about
+    its power, unless only the most extreme arrangement is significant: then none.
     """
-    from scipy.stats import t
-
     attained = _attainable(a.size, b.size, paired, level)
-    if attained is None or attained < 2 * _step(a.size, b.size, paired) or not a.mean():
+    if attained is None or attained < 2 * _step(a.size, b.size, paired) or not a.mean() or not b.mean():
         return None
     if paired:
         # The pairs' log ratios are what is tested; the change is that of the ratio.
         error, freedom = float(np.std(np.log(b / a), ddof=1)) / sqrt(a.size), a.size - 1
-        return float(np.expm1((t.isf(attained / 2, freedom) + t.ppf(POWER, freedom)) * error))
-    error, freedom = sqrt(float(a.var(ddof=1)) / a.size + float(b.var(ddof=1)) / b.size), a.size + b.size - 2
-    return float((t.isf(attained / 2, freedom) + t.ppf(POWER, freedom)) * error / abs(float(a.mean())))
+        return float(np.expm1(_deviations(freedom, attained) * error))
+    return _solved(
+        _deviations(a.size + b.size - 2, attained),
+        *(float(each.var(ddof=1)) / each.size / float(each.mean()) ** 2 for each in (a, b)),
+    )
+
+
+@cache
+def _deviations(freedom: int, level: float) -> float:
+    """How many of its *estimated* standard errors a difference must be, for the t test to find it with `POWER`.
+
+    The power is that of the noncentral t distribution, on average over the estimates of the spread that tests of this
+    number give: by the quantiles of its chi-squared distribution.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import chi2, nct, t
+
+    critical, estimates = t.isf(level / 2, freedom), np.sqrt(chi2.ppf((np.arange(64) + 0.5) / 64, freedom) / freedom)
+    return float(brentq(lambda found: float(np.mean(nct.sf(critical, freedom, found * estimates))) - POWER, 0.0, 99.0))
+
+
+def _solved(deviations: float, first: float, second: float) -> float | None:
+    """The change x that is so many standard errors: x² = deviations² (first + (1 + x)² second), if there is any.
+
+    Noise grows with what is measured, so that the second variance (of a mean, relative to it) is of the changed value.
+    """
+    first, second = deviations**2 * first, deviations**2 * second
+    return (second + sqrt(first + second - first * second)) / (1 - second) if second < 1 else None

@@ -1,7 +1,6 @@
 """Degradation: by how many seconds each further run takes longer."""
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
@@ -38,14 +37,13 @@ def degradation(timeline: Timeline) -> Trend | None:
 
 
 def trend(x: Floats, y: Floats, least: int = _LEAST) -> Trend | None:
-    """Ordinary least squares with the normal interval of its slope; none with fewer than `least` points."""
+    """Ordinary least squares with Student's interval of its slope; none with fewer than `least` points."""
+    from scipy.stats import linregress, t
+
     if x.size < least or not np.ptp(x):
         return None
-    from_mean, of_mean = x - x.mean(), y - y.mean()
-    spread = float(from_mean @ from_mean)
-    slope = float(from_mean @ of_mean) / spread
-    rest = of_mean - slope * from_mean
-    error = float(np.sqrt(rest @ rest / (x.size - 2) / spread))
-    z = NormalDist().inv_cdf(0.975)
-    whole = float(of_mean @ of_mean)
-    return Trend(slope, slope - z * error, slope + z * error, 1 - float(rest @ rest) / whole if whole else 0.0)
+    if not np.ptp(y):
+        return Trend(0.0, 0.0, 0.0, 0.0)
+    line = linregress(x, y)
+    half = float(t.ppf(0.975, x.size - 2)) * float(line.stderr)
+    return Trend(float(line.slope), float(line.slope) - half, float(line.slope) + half, float(line.rvalue) ** 2)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,8 +7,11 @@ from harness.analysis.capacity.answer import Question, answer
 from harness.analysis.capacity.caps import Cap, caps, widest
 from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.recorded import recorded
-from harness.model.phases import COMPUTING, RUNNING
-from tests.support.timelines import Story
+from harness.model.phases import COMPUTING, RUNNING, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+from harness.planning.simulated_burst import burst, package, with_nodes
+from harness.simulator.profile.file import load_profile
+from tests.support.injection.case import Case, simulated
+from tests.support.timelines import GIB, Story
 
 QUOTA = 'pods "x" is forbidden: exceeded quota: tight, requested: pods=1, used: pods=4, limited: pods=4'
 
@@ -65,6 +70,11 @@ def test_a_cap_bounds_every_answer_and_is_named_with_the_size_from_which_it_bind
     assert (none.value, none.binding) == (None, "parallelism")
 
 
+def test_a_cap_that_binds_leaves_an_interval_since_one_test_showed_it(tmp_path):
+    found = asked(limited().timeline(tmp_path), Question(runs=4000, nodes=400))
+    assert found.low < 0.9 * found.value < 1.1 * found.value < found.high
+
+
 def test_nodes_beyond_the_autoscalers_maximum_can_not_be_had(tmp_path):
     story = limited(runs=40, at_once=40)
     story.event(1.0, "Pod", "run-0001-train", "TriggeredScaleUp", "pod triggered scale-up: [{train 3->10 (max: 12)}]",
@@ -75,10 +85,51 @@ def test_nodes_beyond_the_autoscalers_maximum_can_not_be_had(tmp_path):
     assert not any("can't be had" in each for each in found.warnings)
 
 
+def writing(claim, *, runs=40, free=(20.0, 16.0), **labels):
+    story = limited(runs, at_once=40)
+    for at_s, left in zip((0.0, 12.0), free, strict=True):
+        story.sample(at_s, STORE_CAPACITY_BYTES, 50.0 * GIB, volume=claim, namespace="kubeflow", **labels)
+        story.sample(at_s, STORE_AVAILABLE_BYTES, left * GIB, volume=claim, namespace="kubeflow", **labels)
+    return story
+
+
+@pytest.mark.parametrize(("claim", "labels"), [("minio-pvc", {}), ("data-0", {"mounted_by": "mysql"})])
+def test_the_room_on_a_volume_that_runs_fill_is_a_cap_on_their_number(tmp_path, claim, labels):
+    timeline = writing(claim, **labels).timeline(tmp_path)
+    (cap,) = caps(timeline)
+    assert (cap.part, cap.runs) == (f"volume {claim}", 150), "15 GiB above the reserve of 2 %, 0.1 GiB a run"
+    found = asked(timeline, Question(runs=400, nodes=10))
+    assert any(f"above 150 runs the volume {claim} is full" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("claim", "more"),
+    [("katib-mysql", {}), ("prometheus-data", {}), ("minio-pvc", {"free": (20.0, 20.0)}), ("minio-pvc", {"runs": 8})],
+)
+def test_a_volume_that_runs_are_not_known_to_fill_is_no_cap(tmp_path, claim, more):
+    assert caps(writing(claim, **more).timeline(tmp_path)) == ()
+
+
 def test_of_several_tests_the_widest_cap_counts():
     narrow, wide = (Cap("quota", "q", rate, np.inf, "") for rate in (5.0, 7.0))
     other = Cap("controller", "c", 1.0, np.inf, "")
     assert set(widest([narrow, other, wide])) == {wide, other}
+
+
+def test_loads_that_may_wait_for_busy_workers_are_a_doubt_and_no_cap():
+    """On eight replicas instead of three the executions are over in less than half the time."""
+    profile = load_profile("hetida-pattern-1")
+    service = package(None, profile)
+    few, many = (burst(with_nodes(profile, replicas, service), service, 300, 1).duration_s for replicas in (3, 8))
+    assert many < few / 2
+    named = replace(
+        profile, hetida=replace(profile.hetida, runtime=replace(profile.hetida.runtime, names_replicas=True))
+    )
+    case = Case(runs=300, over_s=0.1, profile=profile.name, schedule="burst", drain_s=4000.0)
+    found = recorded(simulated(case, 1.0, seed=1, profile=named))
+    assert found.caps == ()
+    assert found.unit == "replica"
+    assert any("a test on another number of replicas tells" in warning for warning in found.warnings)
 
 
 def test_a_service_is_answered_in_replicas(tmp_path):
