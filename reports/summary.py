@@ -135,8 +135,8 @@ def _finding(result: Result) -> list[str]:
     lines += [f"  - {evidence.statement}" for evidence in top.evidence[:_MOST_EVIDENCE]]
     lines.append(f"  Fix: {top.fix.split('. ')[0].rstrip('.')}")
     lines += [f"    {command}" for command in top.commands]
-    if others:
-        lines.append(f"  Also found: {', '.join(dict.fromkeys(other.name for other in others))}")
+    if names := dict.fromkeys(other.name for other in others if other.name != top.name):
+        lines.append(f"  Also found: {', '.join(names)}")
     return lines
 
 

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     sys.stdout.write(
         f"wrote {', '.join(path.name for path in sorted(folder.iterdir()) if path.name in _NAMES)}\n"
         f"next:\n{enter}{regenerate}"
-        f"  locust --config {CONFIG}    # web UI on http://localhost:8089; --headless starts at once\n"
+        f"  pipeswarm load {target} -f {LOCUSTFILE}    # web UI on http://localhost:8089, or --headless\n"
     )
     return ExitCode.OK
 

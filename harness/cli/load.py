@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the target; everything after it is Locust's."""
     from harness.targets.target import names
 
-    parser.epilog = f"A {CONFIG} in the working directory is read as Locust's configuration file."
+    parser.epilog = f"-f FILE runs a locustfile of your own. A {CONFIG} in the working directory configures Locust."
     parser.add_argument("target", choices=names(), help="the platform")
     if completed := completion.words():
         _declare_options(parser, [name for name in names() if completed[1:2] == [name]])
@@ -49,14 +49,19 @@ def _declare_options(parser: argparse.ArgumentParser, targets: Sequence[str]) ->
 
 
 def command(target: str, options: Sequence[str]) -> list[str]:
-    """The command line of Locust for a load test of `target`.
+    """The command line of Locust for a load test of `target`, with the packaged locustfile unless `options` name one.
 
     Raises:
         ConfigError: no locustfile for `target` comes with Pipeswarm.
     """
-    named = any(option == "--config" or option.startswith("--config=") for option in options)
-    config = ["--config", CONFIG] if Path(CONFIG).is_file() and not named else []
-    return [sys.executable, "-m", "locust", "-f", str(locustfile(target)), *config, *options]
+    config = ["--config", CONFIG] if Path(CONFIG).is_file() and not _names(options, "--config") else []
+    given = _names(options, "-f", "--locustfile")
+    return [sys.executable, "-m", "locust", *([] if given else ["-f", str(locustfile(target))]), *config, *options]
+
+
+def _names(options: Sequence[str], *names: str) -> bool:
+    """Whether an option of these names is among `options`, with its value attached or not."""
+    return any(option.partition("=")[0] in names for option in options)
 
 
 def locustfile(target: str) -> Path:
@@ -70,5 +75,6 @@ def locustfile(target: str) -> Path:
         if (path := folder / f"{target}.py").is_file():
             return path
     raise ConfigError(
-        f"Pipeswarm has no locustfile for {target}", f"write one with: pipeswarm init --target {target}, then: locust"
+        f"Pipeswarm has no locustfile for {target}",
+        f"write one: pipeswarm init --target {target}; then: pipeswarm load {target} -f locustfile.py",
     )

@@ -22,6 +22,7 @@ _OF_PODS = frozenset(Capability) - {Capability.SUBMISSIONS, Capability.RUNS}
 # What a platform's runs never show: a detector that needs it has nothing to judge there.
 _NEVER_SHOWN: Mapping[str, frozenset[str]] = {
     "kfp": frozenset({Capability.EXECUTIONS}),
+    "argo": frozenset({Capability.EXECUTIONS, Capability.LOGS}),
     "hetida": frozenset({Capability.WORKFLOWS, Capability.LOGS}),
     "command": _OF_PODS,
     "dask_tenants": _OF_PODS,

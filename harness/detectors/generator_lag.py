@@ -23,7 +23,7 @@ _VALID = 0.05  # of the runs' time, in a valid test: less than any bottleneck co
 def detect(timeline: Timeline) -> list[Finding]:
     """Arrivals left later than a valid test allows, or the lag is a notable share of the measured durations.
 
-    A measured duration is a run's, from due to its end; the API's response time only where nothing else was observed.
+    A measured duration is a run's, from due to its end; the API's response time only where no run's end can be told.
     A lag of milliseconds is negligible beside minutes, however fast the API responds. Nor does a lag longer than the
     gaps between arrivals reshape the load: runs that last much longer than the lag overlap anyway.
     """
@@ -64,8 +64,14 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _measured(timeline: Timeline) -> float:
-    """The median run duration in seconds, from due to its end; when no run ended, the median response time."""
+    """The median run duration in seconds, from due to its end; infinite while runs are seen, but no end.
+
+    It is the median response time where no run was seen, or every end rounds to before its arrival.
+    """
     runs = timeline.runs
+    seen = len(timeline.pods) or np.isfinite(floats(runs, "created_s")).any()
+    if seen and not timeline.is_over.any():
+        return np.inf
     for end in ("over_s", "answered_s"):
         taken = floats(runs, end) - floats(runs, "due_s")
         taken = taken[taken > 0]  # with timestamps of two clocks, a short one may come out negative

@@ -71,13 +71,13 @@ class Coordinator:
             self._cluster.recover_leftovers()
 
     def check(self) -> None:
-        """Check the configuration before a test is started; the form of the web UI gets a host.
+        """Check the configuration before a test is started, and start the simulated platform if that is to be loaded.
 
         Raises:
             PipeswarmError: no test can be started like this.
         """
         checked = self._check()
-        if not self._environment.parsed_options.headless and not checked.settings.host:
+        if not checked.settings.host:
             self._environment.host = self._simulator.prepare(*self._profile(checked)).url
 
     def start(self) -> None:

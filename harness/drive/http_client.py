@@ -152,7 +152,7 @@ class HttpClient:
                 connection.close()
             way = f" through the proxy {self._proxy}" if self._proxy else ""
             raise TargetUnreachableError(
-                f"{self._host} does not answer{way}: {_describe(error)}", _hint(error)
+                f"{self._host} does not answer{way}: {_describe(error)}", _hint(error, self._host)
             ) from error
         if reusable:
             self._idle.append(connection)
@@ -249,12 +249,13 @@ def _describe(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _hint(error: Exception) -> str:
+def _hint(error: Exception, host: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return "set SSL_CERT_FILE to the file of its certificate authority, or skip the check with --insecure"
     if isinstance(error, ssl.SSLError):
         return "if it speaks plain HTTP, give --host http://…: without a scheme it is https"
-    return "is --host right, and is the platform running?"
+    assumed = "" if "://" in host else f" Without a scheme it is read as https://{host}"
+    return f"is --host right, and is the platform running?{assumed}"
 
 
 def _tls_context(*, verify: bool) -> ssl.SSLContext:

@@ -7,6 +7,8 @@ from harness.drive.run_setup import LoadTest
 from harness.model.live import LiveLoad, Stage
 from harness.model.schedules import Concurrency, Schedule
 
+_ENOUGH_ENDED, _ENOUGH_SHARE = 10, 0.05  # runs: their rate says how long the others take
+
 
 def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int, ends_age_s: float | None = None) -> LiveLoad:
     """The state at `now_at`; `t0_at` is 0 before the dispatch. Resets the worst lag since the last call."""
@@ -20,6 +22,7 @@ def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int, ends_age_s:
         per_s = test.end_rate.per_s(elapsed_s, ended)
     if per_s:
         per_hour = 3600 * counts.done / max(elapsed_s, 1.0)  # of the whole test, as in the report
+    if per_s and ended >= min(_ENOUGH_ENDED, _ENOUGH_SHARE * counts.intended):
         open_s = (counts.intended - counts.rejected - counts.missed - ended) / per_s
         eta_s = max(open_s, _last_due_s(test) - elapsed_s)
     return LiveLoad(

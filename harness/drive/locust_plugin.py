@@ -79,6 +79,8 @@ class LocustPlugin:
             interrupts.exit_quietly()
             descriptors.raise_limit()
             keep_grpc_from_forks()
+        if parser.prog == "__main__.py":  # `pipeswarm load` starts Locust as a module
+            parser.prog = "locust"
         register(parser, self._platform)
         cluster_secret.configure(parser)
         parser.set_defaults(web_host=_LOOPBACK)  # Locust's default is all interfaces

@@ -114,7 +114,7 @@ def _parts(load: LiveLoad, counts: Counts, observed: Mapping[str, Any], found: M
     if observed.get("ready_nodes") is not None:
         parts["nodes"] = f"nodes {observed['ready_nodes']}"
     if load.eta_s is not None:
-        parts["ETA"] = f"ETA {format_duration(load.eta_s)}"
+        parts["ETA"] = f"ETA {format_duration(round(load.eta_s))}"
     if found.get("findings"):
         top = found["findings"][0]
         parts["finding"] = f"{top['name']} ({top['confidence']:.0%} confidence)"

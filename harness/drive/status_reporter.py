@@ -1,18 +1,19 @@
 """Shows a test while it runs and when it is over: in the terminal, in the run folder, in the web UI."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import gevent
 
+from harness.drive.console import say
 from harness.drive.history import History
 from harness.drive.progress_line import Progress
 from harness.drive.runner import SessionRunner
 from harness.model.live import LiveLoad, Stage
 
 _SHOW_EVERY_S = 1.0
+_UNWRITTEN = "{} can't be written: {}; the ends of runs are seen once there is room"
 
 
 class StatusReporter:
@@ -90,5 +91,10 @@ class StatusReporter:
         self._load = runner.live()
         self._history.add(self._load, self._live("observer"))
         if runner.folder is not None:
-            with suppress(OSError):  # a full disk ends the test when a record can't be written
+            try:
                 runner.folder.write_live("load", self._load.to_mapping())
+            except OSError as error:  # a full disk ends the test when a record can't be written
+                warning = _UNWRITTEN.format(runner.folder.path, error.strerror)
+                if warning not in self._warning:
+                    self.warn(warning)
+                    say(f"\nwarning: {warning}\n")

@@ -5,6 +5,8 @@ PipeswarmError
  └─ TargetUnreachableError   no response, or not that of the platform (5)
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from enum import IntEnum
 
 
@@ -26,7 +28,7 @@ class ExitCode(IntEnum):
 
 
 _MEANINGS = {
-    ExitCode.OK: "SLOs met",
+    ExitCode.OK: "no SLO missed",
     ExitCode.BUG: "internal error",
     ExitCode.BAD_CONFIG: "invalid configuration; nothing was submitted",
     ExitCode.SLO_FAILED: "SLO missed",
@@ -48,6 +50,12 @@ class PipeswarmError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n  → {self.hint}" if self.hint else self.message
+
+
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """The start of a hint: the one of the `known` names that `given` resembles, as a question; "" if none does."""
+    close = get_close_matches(given, list(known), 1)
+    return f"did you mean '{close[0]}'? " if close else ""
 
 
 class ConfigError(PipeswarmError):

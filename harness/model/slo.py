@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, suggestion
 from harness.model.phases import RUN_PHASES
 from harness.model.units import parse_duration, parse_rate
 
@@ -83,7 +83,8 @@ def parse_slo(text: str) -> Slo:
         return _whole_run(text, measure, operator, limit)
     if quantity not in QUANTITIES:
         raise ConfigError(
-            f"the SLO '{text}': there is no quantity '{quantity}'", f"quantities: {', '.join(QUANTITIES)}"
+            f"the SLO '{text}': there is no quantity '{quantity}'",
+            f"{suggestion(quantity, QUANTITIES)}quantities: {', '.join(QUANTITIES)}",
         )
     percentile = _percentile(text, measure)
     name = measure if percentile is None else "percentile"
@@ -106,8 +107,11 @@ def _whole_run(text: str, measure: str, operator: str, limit: str) -> Slo:
         return Slo(text.strip(), measure, "", None, operator, _limit(text, parse_rate, limit))
     if measure in RATIOS:
         return Slo(text.strip(), measure, "", None, operator, _limit(text, parse_share, limit))
-    names = ", ".join((*RATIOS, THROUGHPUT))
-    raise ConfigError(f"the SLO '{text}': there is no measure '{measure}'", f"{_HINT}; measures: {names}")
+    names = (*RATIOS, THROUGHPUT)
+    raise ConfigError(
+        f"the SLO '{text}': there is no measure '{measure}'",
+        f"{suggestion(measure, names)}{_HINT}; measures: {', '.join(names)}",
+    )
 
 
 def parse_share(text: str) -> float:

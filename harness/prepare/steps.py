@@ -3,11 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, suggestion
 
 Document = dict[str, Any]
 # Images of tasks that KFP's driver itself carries out (kfp-kubernetes' CreatePVC and DeletePVC), without a pod.
@@ -62,9 +61,10 @@ def matching(spec: Mapping[str, Any], patterns: Collection[str]) -> list[Task]:
     steps = sorted({task.name for task in tasks if container_of(spec, task) is not None})
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in steps):
-            near = get_close_matches(pattern, steps, 1)
-            hint = f"did you mean '{near[0]}'? " if near else ""
-            raise ConfigError(f"--task: '{pattern}' matches no step", f"{hint}its steps: {', '.join(steps) or 'none'}")
+            raise ConfigError(
+                f"--task: '{pattern}' matches no step",
+                f"{suggestion(pattern, steps)}its steps: {', '.join(steps) or 'none'}",
+            )
     return [task for task in tasks if not patterns or any(fnmatchcase(task.name, each) for each in patterns)]
 
 

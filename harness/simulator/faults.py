@@ -5,9 +5,8 @@ A fault is written ``name``, ``name@30s`` (start time) or ``name@30s:0.8`` (with
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, suggestion
 from harness.model.units import parse_duration
 from harness.simulator.hetida import Service
 from harness.simulator.hetida import faults as hetida_faults
@@ -203,9 +202,7 @@ def parse_fault(text: str) -> FaultPlan | None:
     if name == NONE and not when and not strength:
         return None
     if name not in _ALL:
-        close = get_close_matches(name, _ALL, 1)
-        meant = f"did you mean '{close[0]}'? " if close else ""
-        raise ConfigError(f"there is no fault '{name}'", f"{meant}faults: {', '.join(_ALL)}, {NONE}")
+        raise ConfigError(f"there is no fault '{name}'", f"{suggestion(name, _ALL)}faults: {', '.join(_ALL)}, {NONE}")
     try:
         factor = float(strength or 1.0)
     except ValueError:

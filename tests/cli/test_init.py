@@ -13,7 +13,7 @@ from harness.targets.target import find
 @pytest.mark.parametrize("target", ["kfp", "hetida"])
 def test_the_written_files_make_a_valid_load_test(tmp_path, monkeypatch, capsys, target):
     assert main(["init", str(tmp_path / "mine"), "--target", target]) == 0
-    assert "locust --config pipeswarm.toml" in capsys.readouterr().out
+    assert f"pipeswarm load {target} -f locustfile.py" in capsys.readouterr().out
     monkeypatch.chdir(tmp_path / "mine")
     given = tomllib.loads((tmp_path / "mine/pipeswarm.toml").read_text())["tool"]["locust"]
     texts = {name: "; ".join(value) if isinstance(value, list) else str(value) for name, value in given.items()}

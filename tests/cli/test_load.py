@@ -23,6 +23,13 @@ def test_the_configuration_of_the_folder_is_used_unless_another_is_given(tmp_pat
     assert "pipeswarm.toml" not in command("kfp", ["--config", "mine.conf"])
 
 
+@pytest.mark.parametrize("given", [["-f", "locustfile.py"], ["--locustfile=locustfile.py"]])
+def test_a_locustfile_of_ones_own_takes_the_place_of_the_packaged_one(given):
+    """Where Locust is no command of its own, as with pipx or `uv tool`, this starts it."""
+    line = command("kfp", [*given, "--headless"])
+    assert line[1:] == ["-m", "locust", *given, "--headless"]
+
+
 def test_help_lists_the_options_of_the_target(capsys):
     assert main(["load", "hetida", "--help"]) == 0
     shown = capsys.readouterr().out

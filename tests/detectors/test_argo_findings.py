@@ -41,6 +41,13 @@ def test_each_limit_has_its_own_finding(tmp_path, story, found):
     assert [finding.name for detector in ALL for finding in detector.detect(timeline)] == found
 
 
+def test_nothing_is_missing_that_workflows_never_show(tmp_path):
+    """No workflow is an execution of a service, and no step's log is that of KFP's launcher."""
+    diagnosis = diagnose(waiting("argo", MUTEX).timeline(tmp_path))
+    lacked = {lack.observation for each in (*diagnosis.not_judged, *diagnosis.judged_with_less) for lack in each.lacked}
+    assert not lacked & {"executions", "step logs"}
+
+
 def test_a_semaphore_is_named_with_its_limit_and_its_config_map(tmp_path):
     (finding,) = lock_wait.detect(waiting("argo", SEMAPHORE).timeline(tmp_path))
     assert finding.title == "Workflows wait for the semaphore limits/gpu, which 4 may hold"

@@ -7,7 +7,7 @@ from harness.detectors import diagnose
 from harness.store.tables import load
 from tests.support.injected import executed, steady
 from tests.support.injection.live import until
-from tests.support.timelines import at
+from tests.support.timelines import Story, at
 
 
 def so_far(story, second, place):
@@ -34,6 +34,19 @@ def test_slow_loads_of_the_first_answers_are_no_finding_yet(count, second, found
     assert ("adapter-slow" in {each.name for each in live.findings}) is found
     reasons = {each.name: each.reason for each in live.not_judged}
     assert (f"of {count} ended so far" in reasons.get("adapter-slow", "")) is not found
+
+
+def test_the_lag_is_not_compared_with_answers_while_no_run_has_ended(tmp_path):
+    """Twenty milliseconds are as long as an answer takes, and nothing beside a run of minutes."""
+    story = Story(intended=100)
+    for seq in range(100):
+        lag = 0.02 if seq % 20 == 0 else 0.001
+        run = story.submit(seq, due=0.1 * seq, lag=lag, service=0.024)
+        story.run(run, 0.1 * seq, 0.1 * seq + 300.0)
+    early = so_far(story, 60.0, tmp_path)
+    assert len(early.runs) == 100
+    assert not early.is_over.any()
+    assert "generator-lag" not in {each.name for each in diagnose(early, going_on=True).findings}
 
 
 def test_an_instant_shows_what_had_begun_by_then_and_no_later_end(tmp_path):

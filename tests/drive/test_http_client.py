@@ -98,6 +98,12 @@ def test_a_name_without_an_address_is_unreachable():
         HttpClient("http://nowhere.invalid", Credentials(), LIMITS)(POST)
 
 
+def test_a_host_without_a_scheme_is_said_to_be_read_as_https():
+    with pytest.raises(TargetUnreachableError) as refused:
+        HttpClient("nowhere.invalid:8888", Credentials(), LIMITS)(POST)
+    assert refused.value.hint.endswith("Without a scheme it is read as https://nowhere.invalid:8888")
+
+
 def test_a_connection_that_the_server_closed_is_not_reused(serve):
     server = serve()
     client = HttpClient(server.url, Credentials(), LIMITS)

@@ -59,6 +59,15 @@ def test_the_time_left_is_that_of_the_schedule_or_of_the_open_runs(test, stage, 
     assert (load.succeeded_per_hour, load.eta_s) == (pytest.approx(per_hour), pytest.approx(eta_s))
 
 
+def test_few_ends_of_many_say_nothing_of_the_time_left(test):
+    test.ledger.intended = 60
+    for seq in range(3):
+        assert live_load(Stage.DRAINING, test, S, 11 * S).eta_s is None
+        test.ledger.book(row(seq))
+        test.ledger.end(Event(5, "Run", f"r{seq}", SUCCEEDED))
+    assert live_load(Stage.DRAINING, test, S, 11 * S).eta_s == pytest.approx(590.0), "three of sixty"
+
+
 def test_arrivals_that_will_not_end_leave_no_time_to_wait_for(test):
     """Of five, two succeeded, one failed, one was rejected and one missed."""
     test.schedule = Concurrency((Level(2),), runs=5)

@@ -43,6 +43,14 @@ def test_bad_options_end_with_2_before_anything_is_written(locust, arguments, sa
     assert said in finished.err
     assert "→" in finished.err
     assert "Traceback" not in finished.err
+    assert "# reqs" not in finished.err, "Locust's tables are empty then"
+
+
+@pytest.mark.parametrize("arguments", [("--fault", "store-ful"), ("--simulate", "dmeo"), ("--slo", "speed > 9000")])
+def test_what_is_wrong_without_a_platform_is_said_before_locust_starts_a_test(locust, arguments):
+    finished = locust.headless(*arguments)
+    assert (finished.code, finished.folder) == (2, None), finished.err
+    assert "Ramping" not in finished.err
 
 
 @pytest.mark.parametrize(

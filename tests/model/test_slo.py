@@ -44,6 +44,11 @@ PHASES = ", ".join(PHASE_QUANTITIES)
         ("p100(run.duration) < 1s", "the SLO 'p100(run.duration) < 1s': there is no statistic 'p100'", STATISTICS),
         ("p95(speed) < 1s", "the SLO 'p95(speed) < 1s': there is no quantity 'speed'",
          f"quantities: run.duration, submit.latency, submit.service, submit.lag, {PHASES}"),
+        ("p95(run.durtion) < 1s", "the SLO 'p95(run.durtion) < 1s': there is no quantity 'run.durtion'",
+         f"did you mean 'run.duration'? quantities: run.duration, submit.latency, submit.service, submit.lag, {PHASES}"),
+        ("failed_rate < 1", "the SLO 'failed_rate < 1': there is no measure 'failed_rate'",
+         (f"did you mean 'failed_ratio'? {FORM}; "
+         "measures: failed_ratio, rejected_ratio, missed_ratio, censored_ratio, succeeded_ratio, throughput")),
         ("speed < 1", "the SLO 'speed < 1': there is no measure 'speed'",
          f"{FORM}; measures: failed_ratio, rejected_ratio, missed_ratio, censored_ratio, succeeded_ratio, throughput"),
         ("failed_ratio < 2", "the SLO 'failed_ratio < 2': '2' is not a share", "write it as 0.01 or 1%"),

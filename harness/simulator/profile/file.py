@@ -3,7 +3,6 @@
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_h
 import yaml
 
 from harness import reading
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, suggestion
 from harness.simulator.engine.distributions import FORMS, Amount, parse_amount
 from harness.simulator.profile.bounds import OneOf, Range, Scalar
 from harness.simulator.profile.checks import problem
@@ -54,7 +53,7 @@ def load_profile(name: str) -> Profile:
         names = list(built_in())
         raise ConfigError(
             f"there is no simulated platform '{name}'",
-            f"{_meant(name, names)}built-in profiles: {', '.join(names)}; or give the path of a YAML file",
+            f"{suggestion(name, names)}built-in profiles: {', '.join(names)}; or give the path of a YAML file",
         ) from None
     return parse_profile(text, f"{name}.yaml", name)
 
@@ -92,11 +91,6 @@ def _at(node: yaml.Node, key: str) -> yaml.Node:
     return node
 
 
-def _meant(given: str, known: list[str]) -> str:
-    close = get_close_matches(given, known, 1)
-    return f"did you mean '{close[0]}'? " if close else ""
-
-
 @cache
 def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls, include_extras=True)
@@ -121,7 +115,7 @@ class _Reader:
         for key_node, value_node in node.value:
             name = str(key_node.value)
             if name not in known:
-                hint = f"{_meant(name, list(known))}keys: {', '.join(known)}"
+                hint = f"{suggestion(name, known)}keys: {', '.join(known)}"
                 raise self.error(key_node, _join(key, name), "unknown key", hint)
             values[name] = self._value(_hints(cls)[name], value_node, _join(key, name))
         for f in known.values():

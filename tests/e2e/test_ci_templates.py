@@ -1,0 +1,67 @@
+"""The templates for CI do what they say: nights against a served platform, without an installation."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tests.deploy.test_ci_templates import GITHUB, GITLAB
+from tests.support.e2e import BIN, PIPELINE
+from tests.support.punctuality import skip_if_the_machine_is_late
+
+
+@pytest.fixture
+def job(platform, tmp_path):
+    """Runs a script as CI does, with fewer runs within seconds; nothing is installed."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pip").symlink_to("/bin/true")
+    shutil.copy(PIPELINE, tmp_path / "pipeline.yaml")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
+    fixed = {"PATH": f"{tmp_path / 'bin'}:{BIN}:{os.environ['PATH']}", "PLATFORM_HOST": platform.url}
+
+    def run(scripts, count, objective="p95(run.duration) < 20m", **variables):
+        code = 0
+        for script in scripts:  # each is a process of its own, and the later ones run only after success
+            shorter = script.replace("--runs 100 --over 30m", f"--runs {count} --over 2s").replace(
+                "p95(run.duration) < 20m", objective
+            )
+            done = subprocess.run(
+                ["bash", "-eo", "pipefail", "-c", shorter], cwd=tmp_path, env=clean | fixed | variables, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            )  # fmt: skip
+            if "arrivals left late" in done.stdout:
+                skip_if_the_machine_is_late(last=True)
+            if code := done.returncode:
+                break
+        return code, done.stdout
+
+    return tmp_path, run
+
+
+def test_a_night_on_github_keeps_its_report_and_is_the_baseline_of_the_next(job):
+    place, run = job
+    steps = [step["run"] for step in GITHUB["jobs"]["load"]["steps"] if "run" in step]
+    names = {"GITHUB_RUN_ATTEMPT": "1", "GITHUB_STEP_SUMMARY": "summary.md"}
+    for night in ("1", "2"):
+        shutil.rmtree(place / "runs", ignore_errors=True)  # each job begins in a fresh checkout
+        code, said = run(steps, 60, GITHUB_RUN_ID=night, **names)
+        assert code == 0, said
+    assert {each.parent.name for each in place.glob("history/runs/*/report.json")} == {"night-1-1", "night-2-1"}
+    assert (place / "history/baseline.json").read_bytes() == (place / "runs/night-2-1/report.json").read_bytes()
+    first, second = (json.loads((place / f"history/runs/night-{k}-1/report.json").read_text()) for k in (1, 2))
+    assert second["baseline"]["name"] == first["name"]
+    assert f"Baseline `{first['name']}`" in (place / "summary.md").read_text()
+
+
+def test_a_night_on_gitlab_that_misses_an_objective_is_kept_and_no_baseline(job):
+    place, run = job
+    script = ["\n".join(GITLAB["load-test"]["script"])]
+    code, said = run(script, 5, "p95(run.duration) < 1ms", CI_JOB_ID="1")
+    assert code == 3, said
+    assert (place / "history/runs/night-1/report.json").is_file()
+    assert not (place / "history/baseline.json").exists()
+    code, said = run(script, 30, CI_JOB_ID="2")
+    assert code == 0, said
+    assert (place / "history/baseline.json").read_bytes() == (place / "runs/night-2/report.json").read_bytes()
