@@ -117,7 +117,7 @@ def _clock_steps(timeline: Timeline) -> list[str]:
 def _ambiguous(timeline: Timeline) -> list[str]:
     """Why it is unknown which run belongs to which arrival. A sound platform gives each its own id."""
     runs, found = timeline.runs, []
-    accepted = runs[runs["outcome"] == Outcome.ACCEPTED.value]
+    accepted = runs.loc[runs["outcome"] == Outcome.ACCEPTED.value, ["run", "status", "error"]]
     ids = accepted["run"].nunique()
     if ids < len(accepted):
         found.append(f"{len(accepted):,} accepted submissions were answered with only {ids:,} different run ids")

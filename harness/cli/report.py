@@ -95,11 +95,12 @@ def rebuild(folder: "RunFolder") -> "Result":
     from harness.store.baselines import kept_baseline
     from harness.store.derived import write_phases
     from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
-    from harness.store.tables import load, seal
+    from harness.store.tables import load, release_memory, seal
     from reports import document, junit, markdown, page
 
     seal(folder)
     timeline = Timeline.from_frames(folder.read_plan(), load(folder))
+    release_memory()
     result = analyse(timeline, diagnose(timeline), kept_baseline(folder))
     for name, content in (
         (REPORT_HTML, page.render(result)),

@@ -3,6 +3,7 @@
 import re
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.timeline.columns import containing
 from harness.analysis.waits.failures import own_events
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
@@ -26,9 +27,8 @@ _MUTEX = "Mutex"
 def detect(timeline: Timeline) -> list[Finding]:
     """What waiting nodes and workflows say, as the controller writes it."""
     own = own_events(timeline)
-    matches = [_WAITING.search(text) for text in own["message"].fillna("").astype(str)]
-    waiting = own[[match is not None for match in matches]]
-    found = next((match for match in matches if match is not None), None)
+    waiting = own[containing(own["message"], _WAITING)]
+    found = _WAITING.search(str(waiting["message"].iat[0])) if len(waiting) else None
     if found is None:
         return []
     runs = int(waiting["run"].nunique())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.columns import containing
 from harness.analysis.waits.lacking import spare
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, refused, slowed
@@ -65,7 +66,9 @@ def detect(timeline: Timeline) -> list[Finding]:
 def _of_events(timeline: Timeline) -> Iterator[_Refusal]:
     """Messages about this test's pods, and about workloads that are no run's."""
     events, runs, tenants = timeline.events, timeline.runs, timeline.plan.tenants
-    said = events[[bool(QUOTA_EXCEEDED.search(text)) for text in events["message"].fillna("").astype(str)]]
+    said = events[containing(events["message"], QUOTA_EXCEEDED)]
+    if not len(said):
+        return
     row_of = {name: row for row, name in enumerate(runs["run"])}
     places = said["namespace"] if "namespace" in said else said["run"].map(lambda _: "")
     columns = (said[name].fillna("") for name in ("run", "object", "message"))

@@ -63,7 +63,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
         CannotJudgeError: no run had consecutive pods.
     """
     chain, found, waited = critical_path(timeline), startup_delay(timeline), _waited(timeline)
-    pods = distinct(timeline.pods["pod"][timeline.pods["row"] >= 0].to_numpy()) / max(waited.size, 1)
+    pods = distinct(timeline.pods["pod"].to_numpy()[timeline.pods["row"].to_numpy() >= 0]) / max(waited.size, 1)
     by_run, by_chain = waited / max(pods, 1.0), chain.gaps_s  # in a fan-out, other pods of the run live meanwhile
     a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
     share = _share(timeline) * (1 - _USUAL_S / max(a_pod_s, _USUAL_S))  # the rest, no setting saves

@@ -188,7 +188,8 @@ def _bounded(table: pq.ParquetFile, names: list[str], most: int, path: object) -
     if 8 * table.metadata.num_rows > most:
         raise _expands(path)
     try:
-        for batch in table.iter_batches(_BATCH, columns=names):
+        # Each thread would keep memory of its own that it once needed.
+        for batch in table.iter_batches(_BATCH, columns=names, use_threads=False):
             decoded += sum(map(_decoded_bytes, batch.columns))
             if decoded > most:
                 raise _expands(path)

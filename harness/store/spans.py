@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _REPEATED = ("phase", "task", "node")
 _INSTANTS = ("started_at", "ended_at")
 COLUMNS = ("run", "step", *_REPEATED, *_INSTANTS)
-DICTIONARIES = list(_REPEATED)
+DICTIONARIES = ["run", "step", *_REPEATED]
 ROWS = 2**17  # of a batch
 
 
@@ -50,26 +49,45 @@ class _Sorted:
 
     def __init__(self, count: int) -> None:
         self.number = np.empty(count, dtype=np.int32)
-        self._texts: list[pa.Array] = []
+        self._texts = _Texts()
         self._last: tuple[Any, int] = (None, -1)
 
     def add(self, low: int, column: pa.Array, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Append a batch; a row that is `new` already gets a new number even if its text is equal."""
         if not len(column):
             return new
-        text, last = self._last
-        new[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-        new[0] |= last < 0 or column[0] != text
-        self._texts.append(column.filter(pa.array(new)))
+        texts = _encoded(column)
+        code, (text, last) = texts.indices.to_numpy(), self._last
+        new[1:] |= code[1:] != code[:-1]
+        new[0] |= last < 0 or column[0].as_py() != text
+        self._texts.extend(texts.dictionary.take(pa.array(code[new])))
         number = np.cumsum(new, dtype=np.int32) + np.int32(last)
         self.number[low : low + number.size] = number
-        self._last = column[-1], int(number[-1])
+        self._last = column[-1].as_py(), int(number[-1])
         return new
 
     def names(self) -> "pd.Series[str]":
-        texts: pd.Series[str] = pa.chunked_array(self._texts, pa.string()).to_pandas().astype("str")
-        self._texts.clear()
-        return texts
+        return self._texts.series()
+
+
+class _Texts:
+    """A growing column of texts in one piece: pieces would be copied together wherever texts are picked."""
+
+    def __init__(self) -> None:
+        self._characters = bytearray()
+        self._ends = [np.zeros(1, dtype=np.int64)]
+
+    def extend(self, texts: pa.Array) -> None:
+        """Append texts, none of them missing."""
+        _, offsets, characters = texts.buffers()
+        ends = np.frombuffer(offsets, dtype=np.int32, count=len(texts) + 1, offset=4 * texts.offset)
+        self._ends.append(ends[1:] - np.int64(ends[0]) + len(self._characters))
+        self._characters += memoryview(characters or b"")[ends[0] : ends[-1]]
+
+    def series(self) -> "pd.Series[str]":
+        ends = np.concatenate(self._ends)
+        texts = pa.LargeStringArray.from_buffers(ends.size - 1, pa.py_buffer(ends), pa.py_buffer(self._characters))
+        return pd.Series(texts, dtype="str")
 
 
 class _Repeated:
@@ -80,7 +98,7 @@ class _Repeated:
         self._known: dict[str, int] = {}
 
     def add(self, low: int, column: pa.Array) -> None:
-        texts = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        texts = _encoded(column)
         code = [self._known.setdefault(text, len(self._known)) for text in texts.dictionary.to_pylist()]
         at = texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         self._codes[low : low + at.size] = np.array([*code, -1], dtype=np.int32)[at]
@@ -104,3 +122,7 @@ class _Instants:
         here = slice(low, low + len(column))
         self.values[here] = column.fill_null(0).to_numpy(zero_copy_only=False)
         self.missing[here] = column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _encoded(column: pa.Array) -> pa.DictionaryArray:
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()

@@ -86,8 +86,13 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
             frames[name] = read(folder, kind)
     _check_arrivals(folder, frames[KINDS[Submission]])
     frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
-    pa.system_memory_pool().release_unused()  # intermediate tables are larger than the result
+    release_memory()  # intermediate tables are larger than the result
     return frames
+
+
+def release_memory() -> None:
+    """Give freed memory back to the system: an allocator keeps what it may need again, of a large test gigabytes."""
+    pa.system_memory_pool().release_unused()
 
 
 def _check_arrivals(folder: RunFolder, submissions: pd.DataFrame) -> None:

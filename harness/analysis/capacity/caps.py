@@ -15,6 +15,7 @@ from harness.analysis.capacity.bounds import ADAPTERS, bounds
 from harness.analysis.ledger import ledger
 from harness.analysis.services.volumes import volumes
 from harness.analysis.timeline import Timeline, beginnings, floats
+from harness.analysis.timeline.columns import containing
 from harness.analysis.waits.failures import own_events
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.model.phases import RUNNING
@@ -99,7 +100,8 @@ def _parallelism(timeline: Timeline) -> tuple[Cap, ...]:
 
 def _quota(timeline: Timeline) -> tuple[Cap, ...]:
     """A quota on pods: so many at once, over the pod seconds that a run needs."""
-    told = (_QUOTA.search(text) for text in own_events(timeline)["message"].fillna("").astype(str))
+    messages = own_events(timeline)["message"]
+    told = (_QUOTA.search(str(text)) for text in messages[containing(messages, _QUOTA)])
     limits = [(match[1], int(match[2])) for match in told if match]
     over = int(timeline.is_over.sum())
     running = timeline.stretches(RUNNING)

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.analysis.cost.requested import requested
 from harness.analysis.stats.quantiles import Summary, summarize
-from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
+from harness.analysis.timeline import Bools, Floats, Timeline, beginnings, distinct, floats
 from harness.analysis.timeline.curves import merged
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, UNSCHEDULABLE
 
@@ -150,8 +150,10 @@ def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
     """By pod: its seconds before a container ran, up to the end of the observation, and whether one ran or it ended."""
     pods = timeline.pods
     before = timeline.of_runs(UNSCHEDULABLE, SCHEDULING, PULLING, STARTING)
-    there, number = np.unique(pods["pod"].to_numpy()[mine], return_inverse=True)
+    first = beginnings(pods["pod"].to_numpy()[mine])  # the rows of a pod are adjacent
     end = floats(pods, "end_s")
-    length = np.where(before, np.where(np.isfinite(end), end, timeline.end_s) - floats(pods, "start_s"), 0.0)[mine]
-    waits = np.bincount(number, weights=(before & ~np.isfinite(end))[mine], minlength=there.size) > 0
-    return np.asarray(np.bincount(number, weights=length, minlength=there.size), dtype=np.float64), ~waits
+    waits = np.logical_or.reduceat((before & ~np.isfinite(end))[mine], first)
+    length = np.where(np.isfinite(end), end, timeline.end_s)
+    length -= floats(pods, "start_s")
+    np.copyto(length, 0.0, where=~before)
+    return np.add.reduceat(length[mine], first), ~waits

@@ -178,20 +178,21 @@ def placement(timeline: Timeline, on: Hosts) -> Placement | None:
 
 def _placed(timeline: Timeline, on: Hosts) -> tuple[list[int], _Placed]:
     """Evenly chosen hosts from the busiest to the idlest, in their order in `on`, and all pods on them."""
-    homes, mine = timeline.pods["node"].cat, np.flatnonzero(timeline.of_runs(*on.placed))
-    codes = homes.codes.to_numpy()[mine]
-    start = floats(timeline.pods, "start_s")[mine]
-    end = np.nan_to_num(floats(timeline.pods, "end_s")[mine], nan=timeline.end_s)
-    busy = np.bincount(codes, end - start, len(homes.categories))
+    homes, placed = timeline.pods["node"].cat, timeline.of_runs(*on.placed)
+    codes, start = homes.codes.to_numpy(), floats(timeline.pods, "start_s")
+    length = np.nan_to_num(floats(timeline.pods, "end_s"), nan=timeline.end_s)
+    length -= start
+    np.copyto(length, 0.0, where=~placed)
+    busy = np.bincount(codes, length, len(homes.categories))
     of_name = dict(zip(homes.categories, busy.tolist(), strict=True))
     order = sorted(range(len(on.names)), key=lambda k: -of_name.get(on.names[k], 0.0))
     shown = sorted(order[k] for k in evenly(len(order), _MOST_HOSTS).tolist())
     position = {on.names[k]: at for at, k in enumerate(shown)}
     at_host = np.array([position.get(name, -1) for name in homes.categories], dtype=np.int64)
-    kept = np.flatnonzero((at_host >= 0)[codes] & (end >= start))
-    row = mine[kept]
+    row = np.flatnonzero((at_host >= 0)[codes] & placed & (length >= 0))
     run, pod = (timeline.pods[name].to_numpy()[row].astype(np.int64) for name in ("row", "pod"))
-    return shown, _Placed(row, run, pod, at_host[codes[kept]], start[kept], end[kept])
+    end = np.nan_to_num(floats(timeline.pods, "end_s")[row], nan=timeline.end_s)
+    return shown, _Placed(row, run, pod, at_host[codes[row]], start[row], end)
 
 
 def _drawn(found: _Placed, count: int) -> tuple[_Placed, bool, dict[int, int], list[int]]:

@@ -1,5 +1,6 @@
 """Columns of frames as arrays, and positions in them."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,14 +34,25 @@ def after(instants: "pd.Series[int]", start_at: int) -> Floats:
 
 def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
     """The position of each value's first occurrence in `among`; -1 where it is missing."""
+    if not len(values):
+        return np.zeros(0, dtype=np.int64)
     found = pc.index_in(pa.array(values), value_set=pa.array(among))
     return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def within(values: "pd.Series[str]", among: Iterable[str]) -> Bools:
     """Whether each value is `among` these; missing ones are not. Pandas' `isin` makes objects of all of them."""
+    if not len(values):
+        return np.zeros(0, dtype=np.bool_)
     known = pa.array(among if isinstance(among, pd.Series) else [*among], pa.string())
     return np.asarray(pc.is_in(pa.array(values, pa.string()), value_set=known, skip_nulls=True).to_numpy(False))
+
+
+def containing(texts: "pd.Series[str]", pattern: "re.Pattern[str]") -> Bools:
+    """Whether the pattern is found in each text; missing ones are "". Equal texts, as events repeat them, are one."""
+    known = pa.array(texts, pa.string()).fill_null("").dictionary_encode()
+    found = np.array([pattern.search(text) is not None for text in known.dictionary.to_pylist()], dtype=np.bool_)
+    return np.asarray(found[known.indices.to_numpy()], dtype=np.bool_)
 
 
 def evenly(count: int, most: int) -> Ints:

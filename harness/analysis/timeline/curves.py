@@ -4,6 +4,8 @@ import numpy as np
 
 from harness.analysis.timeline.timeline import Floats
 
+_BLOCK = 2**20  # points that are looked up at once
+
 
 def integral(starts: Floats, ends: Floats, at: Floats, rate: Floats | None = None) -> Floats:
     """Active-seconds up to each instant of `at` (ascending): the integral of the number of intervals that are open.
@@ -47,12 +49,15 @@ def _ramp(points: Floats, at: Floats, rate: Floats | None = None) -> Floats:
 
     Points are looked up among the instants: with few instants and many points that is cheaper than sorting points.
     """
-    finite = np.isfinite(points)
-    points, rate = points[finite], None if rate is None else rate[finite]
-    place = np.searchsorted(at, points)
-    before = np.cumsum(np.bincount(place, rate, at.size)[: at.size])
-    sums = np.cumsum(np.bincount(place, points if rate is None else rate * points, at.size)[: at.size])
-    return np.asarray(before * at - sums, dtype=np.float64)
+    before, sums = np.zeros(at.size), np.zeros(at.size)
+    for low in range(0, points.size, _BLOCK):
+        part, of_part = points[low : low + _BLOCK], None if rate is None else rate[low : low + _BLOCK]
+        finite = np.isfinite(part)
+        part, of_part = part[finite], None if of_part is None else of_part[finite]
+        place = np.searchsorted(at, part)
+        before += np.bincount(place, of_part, at.size)[: at.size]
+        sums += np.bincount(place, part if of_part is None else of_part * part, at.size)[: at.size]
+    return np.asarray(np.cumsum(before) * at - np.cumsum(sums), dtype=np.float64)
 
 
 def _sorted(points: Floats) -> Floats:

@@ -4,22 +4,29 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.analysis.timeline.clocks import RESOLUTION_S
-from harness.analysis.timeline.columns import Bools, Floats, Ints, after, floats, position, shifted
+from harness.analysis.timeline.columns import Bools, Floats, Ints, after, beginnings, floats, position, shifted
 from harness.model.phases import POD_PHASES, TASK, TERMINAL_STATES
 from harness.model.records import Outcome
+
+_BLOCK = 2**20  # rows
+_OF_PODS = {"start_s": "started_at", "end_s": "ended_at", "pod": "step", "task": "task", "node": "node"}
 
 
 def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
     """The platform's runs, one row each: run, name, created_s, over_s, said_s, state, message."""
+    spans = spans.iloc[beginnings(spans["run"].cat.codes.to_numpy())]  # a run's are adjacent
     spans = spans.astype({name: "str" for name in spans if isinstance(spans[name].dtype, pd.CategoricalDtype)})
-    ends = events[(events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy()]
-    ends = ends.drop_duplicates("object", keep="last")
+    said = (events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy(dtype=bool)
+    ends = events.loc[said, ["at", "object", "reason", "message"]].drop_duplicates("object", keep="last")
     reported_s = after(ends["at"], start_at)
-    runs = pd.concat([spans["run"], ends["object"]], ignore_index=True).drop_duplicates(ignore_index=True)
-    of_span, of_end = position(runs, spans["run"]), position(runs, ends["object"])
+    seen = position(ends["object"], spans["run"])
+    alone = seen < 0
+    runs = pd.concat([spans["run"], ends["object"][alone]], ignore_index=True)
+    of_span = np.append(np.arange(len(spans)), np.full(np.count_nonzero(alone), -1))
+    of_end = np.full(len(runs), -1)
+    of_end[np.append(seen[~alone], np.arange(len(spans), len(runs)))] = np.append(*map(np.flatnonzero, (~alone, alone)))
     reported = _picked_floats(reported_s, of_end)
     ended = _picked_floats(after(spans["ended_at"], start_at), of_span)
     return pd.DataFrame(
@@ -68,10 +75,12 @@ def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
     return runs
 
 
-def twins(observed: pd.DataFrame, runs: pd.DataFrame, skew_s: float) -> int:
-    """How many of the platform's runs bear the name of an accepted arrival, and are not its run, nor older than it."""
+def twins(foreign: pd.DataFrame, runs: pd.DataFrame, skew_s: float) -> int:
+    """How many of the `foreign` runs bear the name of an accepted arrival, and are not older than it."""
+    unclaimed = foreign[foreign["name"] != ""]
+    if not len(unclaimed):
+        return 0
     accepted = runs[runs["outcome"] == Outcome.ACCEPTED.value].reset_index(drop=True)
-    unclaimed = observed[(position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)]
     at = position(unclaimed["name"], accepted["name"])
     sent_s = _picked_floats(floats(accepted, "sent_s"), at)
     return int(np.count_nonzero(floats(unclaimed, "created_s") - skew_s + RESOLUTION_S >= sent_s))
@@ -97,37 +106,49 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined_pods(
-    spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int
+    spans: dict[str, "pd.Series[Any]"], of_pod: Bools, runs: "pd.Series[str]", start_at: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Intervals of the pods of `runs`, and of other runs' pods; repeated texts are categories, to keep them small."""
+    """Intervals of the pods of `runs`, and of other runs' pods; repeated texts are categories, to keep them small.
+
+    The columns of spans are taken out one by one, since they are by far the largest table.
+    """
     of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
-    phase = np.append(of_category, -1).astype(np.int8)[spans["phase"].cat.codes.to_numpy()]
-    of_run = spans["run"].cat.categories
+    phase = np.append(of_category, -1).astype(np.int8)[spans.pop("phase").cat.codes.to_numpy()]
+    run = spans.pop("run")
+    of_run = run.cat.categories
     row_of_run = np.where(of_run != "", position(pd.Series(of_run), runs), -1).astype(np.int32)
-    row = row_of_run[spans["run"].cat.codes.to_numpy()]
+    row = row_of_run[run.cat.codes.to_numpy()]
     of_pod = of_pod & (phase >= 0)
     ours, theirs = of_pod & (row >= 0), of_pod & (row < 0)
-    others = spans[theirs]
-    pods = _intervals(spans, ours, phase, start_at)
-    pods.insert(0, "row", row[ours])
-    beside = _intervals(others, np.ones(len(others), dtype=np.bool_), phase[theirs], start_at)
-    beside.insert(0, "run", others["run"].astype("str").to_numpy())
-    return pods, beside
-
-
-def _intervals(spans: pd.DataFrame, kept: Bools, phase: NDArray[np.int8], start_at: int) -> pd.DataFrame:
-    # Column by column: a copy of all columns at once would double the memory of the largest table.
-    return pd.DataFrame(
-        {
-            "pod": spans["step"].to_numpy()[kept],
-            "task": _category(spans["task"]).array[kept],
-            "phase": phase[kept],
-            "start_s": after(spans["started_at"], start_at)[kept],
-            "end_s": after(spans["ended_at"], start_at)[kept],
-            "node": _category(spans["node"]).array[kept],
-        },
-        copy=False,
+    pods, beside = {"row": row[ours], "phase": phase[ours]}, {"run": run[theirs].astype("str"), "phase": phase[theirs]}
+    del run, row, phase, of_pod
+    for name, old in _OF_PODS.items():
+        column = spans.pop(old)
+        pods[name], beside[name] = (_kept(column, chosen, start_at) for chosen in (ours, theirs))
+    order = ["pod", "task", "phase", "start_s", "end_s", "node"]
+    return (
+        pd.DataFrame({name: pods.pop(name) for name in ("row", *order)}, copy=False),
+        pd.DataFrame({name: beside.pop(name) for name in ("run", *order)}, copy=False),
     )
+
+
+def _kept(column: "pd.Series[Any]", kept: Bools, start_at: int) -> Any:
+    """The kept ones of steps, texts as categories, or instants as seconds."""
+    if isinstance(column.dtype, pd.Int64Dtype):
+        return _seconds(column, kept, start_at)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _category(column).array[kept]
+    return column.to_numpy()[kept]
+
+
+def _seconds(instants: "pd.Series[int]", kept: Bools, start_at: int) -> Floats:
+    """The kept ones of very many instants, in blocks: intermediate copies of the column would be as large as it."""
+    seconds, low = np.empty(np.count_nonzero(kept)), 0
+    for at in range(0, kept.size, _BLOCK):
+        part = after(instants.iloc[at : at + _BLOCK], start_at)[kept[at : at + _BLOCK]]
+        seconds[low : low + part.size] = part
+        low += part.size
+    return seconds
 
 
 def described_tasks(
@@ -137,8 +158,9 @@ def described_tasks(
     known = spans["phase"].cat.categories
     code = known.get_loc(TASK) if TASK in known else -2  # no row has it
     of_task = spans[spans["phase"].cat.codes.to_numpy() == code]
+    of_run = of_task["run"].cat.remove_unused_categories().astype("str")  # few runs' tasks are read
     found = pd.DataFrame({
-        "row": position(of_task["run"].astype("str"), runs),
+        "row": position(of_run, runs),
         "task": names.take(of_task["step"].to_numpy()).to_numpy(),
         "start_s": after(of_task["started_at"], start_at),
     })  # fmt: skip

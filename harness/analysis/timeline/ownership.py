@@ -15,24 +15,28 @@ _DEFAULT = "kubeflow"  # of KFP
 _DECISIONS = frozenset({"TriggeredScaleUp"})
 
 
-def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], pods: Collection[str]) -> Bools:
+def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], names: "pd.Series[str]", own: Bools) -> Bools:
     """Per event: it belongs to a run that is not of this test, or to an object that is neither its nor the platform's.
 
     Args:
         events: as recorded; older folders don't name the objects' namespaces, so that only runs tell.
         plan: names the platform's namespaces, and the runs' if it was given.
         runs: this test's.
-        pods: names of the pods of this test's runs; where none was observed, those in the runs' namespace count as its.
+        names: of all pods.
+        own: per name, whether it is of a pod of this test's runs; where none was observed, those in the runs' namespace
+            count as its.
     """
-    run, of_pod = events["run"].fillna(""), events["kind"] == "Pod"
-    ours = within(run, runs) & (run != "")
-    if of_pod.any():  # a large test has millions of pods
-        ours |= of_pod & within(events["object"], pods)
+    run, of_pod = events["run"].fillna(""), (events["kind"] == "Pod").to_numpy(dtype=bool)
+    ours = within(run, runs) & (run != "").to_numpy(dtype=bool)
+    if of_pod.any():
+        # Looked up the other way round: a large test has millions of pods, and events of some.
+        said = events["object"][of_pod].reset_index(drop=True)
+        ours[of_pod] |= within(said, names[own & within(names, said)])
     apart = run != ""
     if "namespace" in events:
         platform = {"", _SYSTEM, *plan.observer.platform_namespaces}
         with_runs = events["namespace"].isin({namespace_of(plan, events, runs), *plan.tenants})
-        apart |= ~events["namespace"].fillna("").isin(platform) & ~(with_runs & (~of_pod | (not len(pods))))
+        apart |= ~events["namespace"].fillna("").isin(platform) & ~(with_runs & (~of_pod | (not own.any())))
     return np.asarray(apart & ~ours & ~events["reason"].isin(_DECISIONS), dtype=np.bool_)
 
 
@@ -45,10 +49,11 @@ def runs_of_events(events: pd.DataFrame, runs: Collection[str]) -> "pd.Series[st
         events: as recorded.
         runs: this test's.
     """
-    found, known = events["run"].fillna(""), set(runs) - {"", None}
+    found = events["run"].fillna("")
     unnamed = (found == "") & (events["kind"] == "ReplicaSet")
     if not unnamed.any():
         return found
+    known = set(runs) - {"", None}
     return found.mask(unnamed, events["object"].map(lambda name: _prefix(str(name), known) if name else ""))
 
 
@@ -69,6 +74,7 @@ def namespace_of(plan: Plan, events: pd.DataFrame, runs: Collection[str]) -> str
     given = str(plan.target_options.get("namespace") or "")
     if given or "namespace" not in events:
         return given or _DEFAULT
-    of_pods = (events["kind"] == "Pod") & within(events["run"], runs) & (events["namespace"].fillna("") != "")
-    seen = events["namespace"][of_pods].mode()
+    of_pods = events.loc[events["kind"] == "Pod", ["run", "namespace"]]
+    places = of_pods["namespace"][within(of_pods["run"], runs)].fillna("")
+    seen = places[places != ""].mode()
     return str(seen.iloc[0]) if len(seen) else _DEFAULT

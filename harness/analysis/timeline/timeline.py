@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.timeline.clocks import ahead
-from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
+from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, shifted, within
 from harness.analysis.timeline.joining import described_tasks, joined_pods, joined_runs, observed_runs, twins
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.timeline.ownership import namespace_of, of_others, runs_of_events
@@ -80,7 +80,7 @@ class Timeline:
 
     @classmethod
     def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
-        """Join the tables of a run folder (`harness.store.tables.load`)."""
+        """Join the tables of a run folder (`harness.store.tables.load`), which need not be kept meanwhile."""
         submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
         start_at = _start(plan, submissions, spans, events)
         names = frames["steps"]["step"]
@@ -88,10 +88,12 @@ class Timeline:
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
         runs = joined_runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
-        pods, others_pods = joined_pods(spans, ~whole, runs["run"], start_at)
         tasks = described_tasks(spans, names, runs["run"], start_at)
+        recorded, samples = frames["nodes"], shifted(frames["samples"], start_at, at="at_s")
+        columns = {str(name): spans[name] for name in spans}
+        del frames, spans  # where nobody else keeps them, each column goes as soon as its intervals are there
+        pods, others_pods = joined_pods(columns, ~whole, runs["run"], start_at)
         happened = shifted(events, start_at, at="at_s")
-        recorded = frames["nodes"]
         if "gpus_at" not in recorded:  # in older folders
             recorded = recorded.assign(gpus_at=pd.array([pd.NA] * len(recorded), dtype="Int64"))
         instants = {"created_at": "created_s", "ready_at": "ready_s", "gone_at": "gone_s", "gpus_at": "gpus_s"}
@@ -101,16 +103,18 @@ class Timeline:
                 nodes[name] = unknown
         if skew_s:
             _set_back(skew_s, runs, (pods, others_pods), tasks, happened, nodes)
-        samples = shifted(frames["samples"], start_at, at="at_s")
         happened = happened.assign(run=runs_of_events(happened, runs["run"]))
-        apart = of_others(happened, plan, runs["run"], names.take(np.unique(pods["pod"])))
+        own = np.zeros(len(names), dtype=np.bool_)
+        own[pods["pod"].to_numpy()] = True
+        apart = of_others(happened, plan, runs["run"], names, own)
+        foreign = observed[~within(observed["run"], runs["run"])]
         return cls(
             plan=plan,
             start_at=start_at,
             end_s=_last(runs, pods, others_pods, happened, samples),
             runs=runs,
-            foreign=int(np.count_nonzero(position(observed["run"], runs["run"]) < 0)),
-            twins=twins(observed, runs, skew_s),
+            foreign=len(foreign),
+            twins=twins(foreign, runs, skew_s),
             tasks=tasks,
             pods=pods,
             others_pods=others_pods,

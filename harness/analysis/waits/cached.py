@@ -38,16 +38,17 @@ class Caching:
 @remembered
 def caching(timeline: Timeline) -> Caching:
     """Combine the task details, which were read of a few runs, with the pods, which show it of all runs."""
-    succeeded = np.flatnonzero((timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool))
+    succeeded = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     shown, without_executor = _shown_by_pods(timeline)
     events, runs = timeline.events, timeline.runs
     reported = events["run"][((events["kind"] == "Task") & (events["reason"] == CACHED)).to_numpy(dtype=bool)]
     skipped = position(reported.dropna().astype("str"), runs["run"])
     # Both ways may show the same task.
     tasks = np.maximum(*(np.bincount(rows, minlength=len(runs)) for rows in (skipped[skipped >= 0], without_executor)))
-    judged = np.union1d(np.union1d(timeline.described, shown), np.flatnonzero(tasks))
-    cached = np.intersect1d(np.flatnonzero(tasks), succeeded)
-    return Caching(np.intersect1d(judged, succeeded), cached, tasks[cached])
+    judged = tasks > 0
+    cached = np.flatnonzero(judged & succeeded)
+    judged[timeline.described] = judged[shown] = True
+    return Caching(np.flatnonzero(judged & succeeded), cached, tasks[cached])
 
 
 def runs_with_cached_tasks(timeline: Timeline) -> Ints:
@@ -73,7 +74,10 @@ def _shown_by_pods(timeline: Timeline) -> tuple[Ints, Ints]:
     first = beginnings(number)  # one row per pod
     row, task = pods["row"].to_numpy(dtype=np.int64)[first], pods["task"].cat.codes.to_numpy()[first]
     driven = tasks.get_indexer(tasks.str.removesuffix(_DRIVER_TASK))[task]  # -1 when that task never had a pod
-    drivers = _called(timeline, _DRIVER_POD)[number[first]] & np.asarray(tasks.str.endswith(_DRIVER_TASK))[task]
+    drives = np.asarray(tasks.str.endswith(_DRIVER_TASK), dtype=np.bool_)
+    if not drives.any():
+        return nothing, nothing
+    drivers = _called(timeline, _DRIVER_POD)[number[first]] & drives[task]
     executors = _called(timeline, _EXECUTOR_POD)[number[first]]
     known = drivers & (driven >= 0)
     wanted, drove = np.unique(row[known] * len(tasks) + driven[known], return_counts=True)

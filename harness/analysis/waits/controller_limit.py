@@ -6,6 +6,7 @@ workflows may: a node is there before its pod is requested, so that a pod long a
 node that comes late waited for a worker.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,7 @@ import orjson
 import pandas as pd
 
 from harness.analysis.timeline import Floats, Timeline, beginnings, floats
+from harness.analysis.timeline.columns import containing
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.failures import own_events
 
@@ -32,7 +34,7 @@ _LATE_S = 1.0  # median time from a node to its pod; both are stamped in whole s
 _PODS = 20  # that were compared with their nodes
 _EVEN, _MOSTLY, _SAMPLES = 0.15, 0.7, 3
 _ARGOS = ("workflow", "cronworkflow", "clusterworkflow")  # kinds of argoproj.io begin with these
-_HELD = r"Waiting for \S+ lock|postponed because too many workflows|exceeded quota"
+_HELD = re.compile(r"Waiting for \S+ lock|postponed because too many workflows|exceeded quota")
 
 
 class Limit(StrEnum):
@@ -188,11 +190,11 @@ def _is_even(rate: Floats) -> bool:
 
 def _late_s(timeline: Timeline) -> float | None:
     """The median time from a node's start to its pod's creation: their names end in the same hash."""
-    messages = own_events(timeline)["message"].fillna("").astype(str)
-    if messages.str.contains(_HELD, regex=True).any():
+    if not timeline.described.size or containing(own_events(timeline)["message"], _HELD).any():
         return None
-    pods, tasks = timeline.pods, timeline.tasks
-    pods = pods[np.isin(pods["row"].to_numpy(), timeline.described)]
+    pods, tasks, chosen = timeline.pods, timeline.tasks, np.zeros(len(timeline.runs), dtype=np.bool_)
+    chosen[timeline.described] = True
+    pods = pods[chosen[pods["row"].to_numpy()]]
     first = beginnings(pods["pod"].to_numpy())
     names = timeline.names.take(pods["pod"].to_numpy()[first])
     made = pd.DataFrame({

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.capacity.autoscaling import provisioning
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
@@ -50,12 +51,11 @@ class CriticalPath:
 @remembered
 def critical_path(timeline: Timeline) -> CriticalPath:
     """Follow up to 400 finished or unfinished runs that had pods."""
-    split, pods = waits_so_far(timeline), timeline.pods[_in_chains(timeline)]
+    split = waits_so_far(timeline)
+    pods = _of_some_runs(timeline, split.row)
     row, number = pods["row"].to_numpy(), pods["pod"].to_numpy()
     heads = beginnings(row)
-    ends = np.append(heads[1:], row.size)
-    known = np.flatnonzero(np.isin(row[heads], split.row))
-    chosen = known[evenly(known.size, _MOST_RUNS)] if known.size else known
+    ends = np.append(heads[1:], row.size)[: heads.size]
     tasks = tuple(str(name) for name in pods["task"].cat.categories)
     spans = _Spans(
         number, pods["phase"].to_numpy(), floats(pods, "start_s"),
@@ -65,13 +65,25 @@ def critical_path(timeline: Timeline) -> CriticalPath:
     )  # fmt: skip
     found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING, _DRIVING, _STORED), 0.0)
     gaps: list[float] = []
-    for k in chosen.tolist():
-        gaps += _follow(spans, int(heads[k]), int(ends[k]), found)
+    for low, high in zip(heads.tolist(), ends.tolist(), strict=True):
+        gaps += _follow(spans, low, high, found)
     found[CONTROLLER] = sum(gaps)
-    whole = float(split.total[np.isin(split.row, row[heads[chosen]])].sum())
+    whole = float(split.total[np.isin(split.row, row[heads])].sum())
     shares = {name: seconds / whole if whole > 0 else 0.0 for name, seconds in found.items()}
     driving, stored = shares.pop(_DRIVING), shares.pop(_STORED)
-    return CriticalPath(int(chosen.size), whole, shares, driving, stored, np.array(gaps))
+    return CriticalPath(int(heads.size), whole, shares, driving, stored, np.array(gaps))
+
+
+def _of_some_runs(timeline: Timeline, runs: Ints) -> pd.DataFrame:
+    """The pods in chains of evenly chosen ones of these runs."""
+    row, kept = timeline.pods["row"].to_numpy(), _in_chains(timeline)
+    there = row[kept]
+    there = there[beginnings(there)]  # a run's pods are adjacent
+    there = there[np.isin(there, runs)]
+    chosen = np.zeros(len(timeline.runs), dtype=np.bool_)
+    chosen[there[evenly(there.size, _MOST_RUNS)] if there.size else there] = True
+    kept &= chosen[row]
+    return timeline.pods[kept]
 
 
 def _in_chains(timeline: Timeline) -> Bools:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Bools, Timeline, floats
 from harness.analysis.timeline.columns import within
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import FAILED, LAUNCHER_ERROR, OF_TASK
@@ -96,8 +96,13 @@ def failures(timeline: Timeline) -> tuple[Failure, ...]:
 @remembered
 def own_events(timeline: Timeline) -> pd.DataFrame:
     """The events of the test's runs: those of others' runs say nothing about it."""
-    events = timeline.events
-    return events[(events["run"].fillna("") != "") & within(events["run"], timeline.runs["run"])]
+    return timeline.events[_is_own(timeline)]
+
+
+@remembered
+def _is_own(timeline: Timeline) -> Bools:
+    run = timeline.events["run"].fillna("")
+    return np.asarray((run != "").to_numpy(dtype=bool) & within(run, timeline.runs["run"]), dtype=np.bool_)
 
 
 @remembered

@@ -43,10 +43,12 @@ def holders(timeline: Timeline, begun: Floats, ended: Floats, resource: str = ""
         ended: its end; NaN where it goes on.
         resource: a key of `lacking.REQUESTS`; another, or one of which no requests were observed, counts pods.
     """
-    pods = timeline.pods[timeline.of_runs(PULLING, STARTING, RUNNING, STORING, SERVING)]
     ended = np.nan_to_num(ended, nan=timeline.end_s)
     at = np.unique(np.concatenate((begun, ended)))
-    if not at.size or not len(pods):
+    if not at.size:
+        return Holders()
+    pods = timeline.pods[timeline.of_runs(PULLING, STARTING, RUNNING, STORING, SERVING)]
+    if not len(pods):
         return Holders()
     waited = integral(begun, ended, at)
     start, end = floats(pods, "start_s"), np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)

@@ -56,13 +56,16 @@ def storing(timeline: Timeline) -> Storing:
     """Add up the phases of pods, and extrapolate from those whose logs were read to all pods of their tasks."""
     pods = timeline.pods
     shares = waits_so_far(timeline).shares()
-    lengths = {phase: _lengths(timeline, timeline.of_runs(phase)) for phase in (RUNNING, STORING)}
-    of_runs = (pods["row"] >= 0).to_numpy(dtype=bool)
-    logged = of_runs & np.isin(pods["pod"].to_numpy(), logged_pods(timeline))
+    rows = {phase: np.flatnonzero(timeline.of_runs(phase)) for phase in (RUNNING, STORING)}
+    lengths = {phase: _lengths(timeline, chosen) for phase, chosen in rows.items()}
+    named = np.zeros(len(timeline.names), dtype=np.bool_)
+    named[logged_pods(timeline)] = True
+    logged = named[pods["pod"].to_numpy()]
     task, tasks = pods["task"].cat.codes.to_numpy(), len(pods["task"].cat.categories)
 
     def by_task(phase: str, chosen: Bools) -> Floats:
-        return np.bincount(task[chosen], lengths[phase][chosen], tasks).astype(np.float64)
+        there = chosen[rows[phase]]
+        return np.bincount(task[rows[phase][there]], lengths[phase][there], tasks).astype(np.float64)
 
     run, stored = by_task(RUNNING, logged), by_task(STORING, logged)
     ratio = stored / np.maximum(run + stored, 1e-9)
@@ -72,7 +75,7 @@ def storing(timeline: Timeline) -> Storing:
     running = float(lengths[RUNNING].sum())
     hidden = min((total - seen) / max(running, 1e-9), 1.0)
     by_task_hidden = (estimated - stored - others_stored) / np.maximum(run + others_run, 1e-9)
-    of_pods = lengths[STORING][timeline.of_runs(STORING) & (logged if logged.any() else True)]
+    of_pods = lengths[STORING][logged[rows[STORING]]] if logged.any() else lengths[STORING]
     return Storing(
         seen=shares[STORING],
         total_s=total,
@@ -95,10 +98,10 @@ def _unread(timeline: Timeline) -> str:
     return "the kubelets did not hand out logs of pods"
 
 
-def _lengths(timeline: Timeline, chosen: Bools) -> Floats:
-    """Seconds of each row of `Timeline.pods`, 0 where it is not chosen; open ones last until nothing was recorded."""
-    end = np.nan_to_num(floats(timeline.pods, "end_s"), nan=timeline.end_s)
-    return np.where(chosen, np.maximum(end - floats(timeline.pods, "start_s"), 0.0), 0.0)
+def _lengths(timeline: Timeline, rows: Ints) -> Floats:
+    """Seconds of these rows of `Timeline.pods`; open ones last until nothing was recorded."""
+    end = np.nan_to_num(floats(timeline.pods, "end_s")[rows], nan=timeline.end_s)
+    return np.maximum(end - floats(timeline.pods, "start_s")[rows], 0.0)
 
 
 def logged_pods(timeline: Timeline) -> Ints:

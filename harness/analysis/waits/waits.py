@@ -8,7 +8,7 @@ controller. Platform and harness have different clocks, and the platform's times
 come out negative; it is kept, since clamping would break the sum.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -40,7 +40,7 @@ from harness.model.phases import (
 PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES), SERVING)
 
 _LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)
-_BLOCK = 2**19  # intervals that are sorted at once
+_BLOCK = 2**17  # intervals that are sorted at once
 _COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
 
 
@@ -175,9 +175,11 @@ class Segments:
 
 
 def segments(timeline: Timeline, chosen: Bools) -> Segments:
-    """The phases of the chosen runs (a mask over `Timeline.runs`) between their first and their last pod."""
+    """The phases of the chosen runs (a mask over `Timeline.runs`) between their first and their last pod, by run."""
     found = [_segments(block.of(block.end >= block.start)) for block in _blocks(timeline, chosen)]
-    return Segments(*(np.concatenate([getattr(each, name) for each in found]) for name in Segments.__slots__))
+    whole = _joined(found)
+    order = np.argsort(whole.row, kind="stable")
+    return Segments(*(getattr(whole, name)[order] for name in Segments.__slots__))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,21 +214,35 @@ def _blocks(timeline: Timeline, chosen: Bools) -> Iterator[_Intervals]:
 
 
 def _segments(of: _Intervals) -> Segments:
-    """Sort all starts and ends by run and time; between two neighbours the counts by phase are constant."""
-    runs, at = np.tile(of.row, 2), np.concatenate((of.start, of.end))
-    # By time, then stably by run: NumPy sorts 16-bit numbers, as a block's runs usually are, in one pass.
-    run = np.tile(np.cumsum(np.diff(of.row, prepend=-1) != 0, dtype=np.int64), 2)
-    order = np.argsort(at)
-    order = order[np.argsort(run.astype(np.min_scalar_type(run.max(initial=0)))[order], kind="stable")]
-    runs, at = runs[order], at[order]
-    levels = np.tile(_LEVEL[of.phase], 2)[order]
-    step = np.repeat(np.array([1, -1], dtype=np.int8), of.row.size)[order]
-    level = np.full(runs.size, len(PRECEDENCE), dtype=np.int8)
-    for k in reversed(np.flatnonzero(np.bincount(levels))):
-        # Each run's counts are back at 0 at its end, so that one cumulative sum serves all runs.
-        level[np.cumsum(step * (levels == k), dtype=np.int32) > 0] = k
-    same = runs[1:] == runs[:-1]
-    return Segments(runs[:-1][same], level[:-1][same].astype(np.int64), at[:-1][same], at[1:][same])
+    """Sort each run's starts and ends by time; between two neighbours the counts by phase are constant.
+
+    Runs with equally many intervals are rows of one array: many short sorts cost far less than one of them all.
+    """
+    first = beginnings(of.row)
+    counts = np.diff(first, append=of.row.size)
+    found = [_equally_long(of, first[counts == count], int(count)) for count in np.flatnonzero(np.bincount(counts))]
+    return _joined(found)
+
+
+def _joined(parts: Sequence[Segments]) -> Segments:
+    nothing = np.zeros(0, dtype=np.int64)
+    parts = parts or [Segments(nothing, nothing, np.zeros(0), np.zeros(0))]
+    return Segments(*(np.concatenate([getattr(each, name) for each in parts]) for name in Segments.__slots__))
+
+
+def _equally_long(of: _Intervals, first: Ints, count: int) -> Segments:
+    """The segments of the runs that begin at `first` and have `count` intervals each."""
+    at_interval = first[:, None] + np.arange(count)
+    at = np.concatenate((of.start[at_interval], of.end[at_interval]), axis=1)
+    order = np.argsort(at, axis=1)
+    at = np.take_along_axis(at, order, axis=1)
+    levels = np.take_along_axis(np.tile(_LEVEL[of.phase[at_interval]], 2), order, axis=1)
+    step = np.where(order < count, 1, -1).astype(np.int8)
+    level = np.full(at.shape, len(PRECEDENCE), dtype=np.int8)
+    for k in reversed(np.flatnonzero(np.bincount(levels.ravel()))):
+        level[np.cumsum(step * (levels == k), axis=1, dtype=np.int32) > 0] = k
+    row = np.repeat(of.row[first], 2 * count - 1)
+    return Segments(row, level[:, :-1].ravel().astype(np.int64), at[:, :-1].ravel(), at[:, 1:].ravel())
 
 
 def coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:

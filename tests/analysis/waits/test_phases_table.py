@@ -19,7 +19,7 @@ def story():
 
 def test_each_run_has_its_phases_in_order_without_empty_ones(tmp_path):
     timeline = story().timeline(tmp_path)
-    table = phases_table(timeline, waits(timeline))
+    (table,) = phases_table(timeline, waits(timeline))
     assert list(table["seq"]) == [0] * 5 + [1] * 5
     assert list(table["phase"][:5]) == [DISPATCH, SUBMIT, STARTING, RUNNING, PUBLISHING]
     assert list(table["length_s"][:5]) == pytest.approx([0.5, 0.5, 1.0, 3.0, 2.0])
@@ -29,7 +29,8 @@ def test_each_run_has_its_phases_in_order_without_empty_ones(tmp_path):
 def test_lengths_add_up_to_each_runs_wait(tmp_path):
     timeline = story().timeline(tmp_path)
     split = waits(timeline)
-    assert list(phases_table(timeline, split).groupby("seq")["length_s"].sum()) == pytest.approx(list(split.total))
+    (table,) = phases_table(timeline, split)
+    assert list(table.groupby("seq")["length_s"].sum()) == pytest.approx(list(split.total))
 
 
 def test_the_report_leaves_the_table_in_the_folder_the_same_each_time(tmp_path, capsys):
