@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from harness.analysis.stats.trend import Trend, degradation, trend
 from tests.support.injected import steady
@@ -39,7 +40,7 @@ def test_a_few_runs_have_no_trend():
 def test_ten_points_have_a_trend_unless_they_are_at_one_place():
     y = np.array([1.0, 2.0, 4.0, 3.0, 5.0, 6.0, 8.0, 7.0, 9.0, 11.0])
     ours, theirs = trend(np.arange(10.0), y), stats.linregress(np.arange(10.0), y)
-    half = 1.959964 * theirs.stderr
+    half = 2.306004 * theirs.stderr  # Student's t at 97.5 %, 8 degrees of freedom
     assert (ours.slope, ours.low, ours.high, ours.explained) == pytest.approx(
         (theirs.slope, theirs.slope - half, theirs.slope + half, theirs.rvalue**2)
     )
