@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.analysis.stats.compare import Measurement, compare, holm, permutation, sign_flip
+from harness.analysis.stats.compare import Measurement, _deviations, compare, holm, permutation, sign_flip
 
 
 @pytest.fixture
@@ -215,24 +215,41 @@ def test_chance_in_pairs_is_that_of_their_ratio():
     assert found.chance == pytest.approx(np.expm1(2.570582 * np.std([0.1, 0.2, 0.3] * 2, ddof=1)))
 
 
-def test_what_is_detectable_is_the_t_tests_at_the_level_that_can_be_attained():
-    """Of 126 pairs of mirrored arrangements 6 are within 5 %; of 2^7 flips 6 are."""
-    found = only(FIVE, [2 * each for each in FIVE])
-    error = (2.5 / 5 + 10 / 5) ** 0.5
-    assert found.detectable == pytest.approx((stats.t.isf(3 / 126, 8) + stats.t.ppf(0.8, 8)) * error / 10)
+@pytest.mark.parametrize(("freedom", "level"), [(4, 0.05), (8, 0.03), (30, 0.01)])
+def test_a_difference_of_so_many_estimated_standard_errors_is_found_in_four_of_five_cases(freedom, level):
+    """One test estimates the standard error, by which the difference is set, and another one looks for it."""
+    random, count = np.random.default_rng(5), 200_000
+    estimated, again = (np.sqrt(random.chisquare(freedom, count) / freedom) for _ in range(2))
+    t = (random.standard_normal(count) + _deviations(freedom, level) * estimated) / again
+    assert np.mean(t > stats.t.isf(level / 2, freedom)) == pytest.approx(0.8, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "arrangements"),
+    [
+        (FIVE, [2 * each for each in FIVE], 6 / 126),  # of 126 pairs of mirrored arrangements 6 are within 5 %
+        ([8.0, 9.0, 11.0, 12.0], [7.0, 8.0, 9.0, 11.0, 12.0, 13.0], 10 / 210),  # none of 210 mirrors another
+    ],
+)
+def test_what_is_detectable_is_so_many_standard_errors_of_a_test_with_that_change(a, b, arrangements):
+    found = only(a, b).detectable
+    of_a, of_b = ((np.std(each, ddof=1) / np.mean(each)) ** 2 / len(each) for each in (a, b))
+    error = (of_a + (1 + found) ** 2 * of_b) ** 0.5
+    assert found == pytest.approx(_deviations(len(a) + len(b) - 2, arrangements) * error)
+
+
+def test_what_pairs_can_detect_is_of_their_ratios():
+    """Of 2^7 flips 6 are within 5 %."""
     logs = np.array([0.1, 0.2] * 4)
-    found = only(np.ones(8), np.exp(logs), paired=True)
     error = np.std(logs, ddof=1) / 8**0.5
-    assert found.detectable == pytest.approx(np.expm1((stats.t.isf(3 / 128, 7) + stats.t.ppf(0.8, 7)) * error))
+    found = only(np.ones(8), np.exp(logs), paired=True).detectable
+    assert found == pytest.approx(np.expm1(_deviations(7, 6 / 128) * error))
 
 
-def test_arms_of_different_sizes_attain_other_levels():
-    """Four against six: 210 arrangements, none of which mirrors another, so 10 are within 5 %."""
-    four, six = [8.0, 9.0, 11.0, 12.0], [7.0, 8.0, 9.0, 11.0, 12.0, 13.0]
-    error = (np.var(four, ddof=1) / 4 + np.var(six, ddof=1) / 6) ** 0.5
-    expected = (stats.t.isf(10 / 210 / 2, 8) + stats.t.ppf(0.8, 8)) * error / 10
-    assert only(four, six).detectable == pytest.approx(expected)
-    assert only([-1, 0, 1, -2, 2], FIVE).detectable is None, "of a mean of 0"
+def test_nothing_is_detectable_where_a_mean_is_0_or_noise_grows_faster_than_the_change():
+    assert only([-1, 0, 1, -2, 2], FIVE).detectable is None
+    assert only(FIVE, [-1, 0, 1, -2, 2]).detectable is None
+    assert only(FIVE, [0.1, 0.1, 0.1, 0.1, 60.0]).detectable is None
 
 
 @pytest.mark.parametrize(
