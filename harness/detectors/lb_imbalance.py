@@ -22,7 +22,8 @@ FAULTS = ("lb-imbalance",)
 _MORE = 1.4  # times an equal share
 _CHANCE = 1e-4
 _WAITING = 0.15  # of the executions' time
-_USED = 0.6  # of the workers: with more, nothing is inferred
+_USED, _FEW_USED = 0.6, 0.3  # of the workers: with more, nothing is inferred; with fewer, chance hardly explains it
+_OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _FIX = (
     "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no busy "
     "worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance."
@@ -128,12 +129,12 @@ def _inferred(timeline: Timeline) -> list[Finding]:
 
 def _idle(found: Saturation, since: str) -> Finding:
     # Spread over all workers, work is done 1 / used times as fast, and the wait shrinks to `used`. Where usually a
-    # single one works, the load balancer uses only that one, and how many others there are does not show.
-    saved = 1 - found.used if found.workers > 1 else 1.0
+    # single one works of several, the load balancer uses only that one, and how many others there are does not show.
+    saved = 1.0 if found.workers == 1 and found.most >= _OF_SEVERAL else 1 - found.used
     return Finding(
         NAME,
         f"The load seems unbalanced: {1 - found.used:.0%} of the workers were idle while executions waited",
-        0.6,
+        0.75 if found.used < _FEW_USED else 0.6,
         (
             Evidence(
                 f"inferred from timing, {since}: while as many executions were open as once computed at a "

@@ -61,17 +61,20 @@ def test_the_slowest_of_equal_replicas_is_not_slow(tmp_path):
         assert "slow-worker" not in names(story.timeline(tmp_path / str(seed)))
 
 
-@pytest.mark.parametrize(
-    ("number", "why"),
-    [
-        (187, "one of seven replicas got a third of the executions: evenly spread, none would have waited"),
-        (200, "all went to one replica, of which one of four workers computed"),
-    ],
-)
-def test_uneven_load_comes_before_a_full_runtime_where_workers_were_idle(number, why):
-    drawn = draw(859424, number)
+def test_uneven_load_comes_before_a_full_runtime_where_even_load_would_leave_no_waits():
+    """One of seven replicas got a third of the executions."""
+    drawn = draw(859424, 187)
     found = names(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile))
-    assert found[:2] == ["lb-imbalance", "runtime-saturated"], why
+    assert found[:2] == ["lb-imbalance", "runtime-saturated"]
+
+
+def test_idle_workers_of_the_only_replica_make_uneven_load_likelier():
+    """All went to one replica, of which one of four workers computed."""
+    drawn = draw(859424, 200)
+    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
+    (uneven,) = [each for each in diagnose(timeline, {}).findings if each.name == "lb-imbalance"]
+    assert uneven.confidence == 0.75
+    assert "runtime-0 is the only replica that answered" in uneven.evidence[0].statement
 
 
 def test_a_single_worker_is_full_though_steps_of_its_executions_overlap_for_a_moment():
@@ -97,7 +100,9 @@ def test_waiting_is_the_time_beyond_what_an_execution_takes(queue, waiting, tmp_
 @pytest.mark.parametrize(("favoured", "first"), [((), "runtime-saturated"), (("lb-imbalance@30s",), "lb-imbalance")])
 def test_idle_workers_show_without_names_once_more_have_computed(favoured, first):
     """From 30 s on, one of five single workers gets everything; before, several computed at once."""
-    case = Case(favoured, runs=130, over_s=100.0 if favoured else 10.0, profile="hetida-least-connections")
+    case = Case(
+        favoured, runs=200 if favoured else 130, over_s=100.0 if favoured else 10.0, profile="hetida-least-connections"
+    )
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=1)
     timeline = simulated(case, 2.0, 3, profile)
     assert names(timeline)[0] == first

@@ -39,6 +39,7 @@ class Saturation:
         workers: as many as usually compute at once in busy times, over all replicas.
         used: share of the workers that computed or loaded while there was an execution for each; below 1 where some
             were idle, by replica where replicas are named.
+        most: as many as ever computed at once for more than a moment, over all replicas.
         balanced: executions would still wait, if each went to the first worker that is free.
     """
 
@@ -48,6 +49,7 @@ class Saturation:
     covered: float
     workers: int
     used: float = 1.0
+    most: int = 0
     balanced: float = 0.0
 
 
@@ -64,7 +66,7 @@ def saturation(timeline: Timeline) -> Saturation:
     excess = sent - own_sending - loaded
     in_turns = computed * loaded / excess if excess > computed > 0 else loaded
     own = min(loaded, computed * (1 - busy) / max(busy, _LEAST), _unhindered(done.loading), in_turns)
-    used = _share([each.most for each in groups])
+    used = _share([each.whole for each in groups])
     whole = max(float(waits(timeline).total.sum()), 1e-9)
     workers = sum(each.workers for each in groups)
     takes = done.computing + own * done.loading / max(loaded, 1e-9)
@@ -76,6 +78,7 @@ def saturation(timeline: Timeline) -> Saturation:
         covered=_covered(timeline, done, groups),
         workers=workers,
         used=1.0 if used is None else min(1.0, used * (computed + own) / max(computed, 1e-9)),
+        most=sum(each.most for each in groups),
         balanced=float(np.nansum(balanced_waits(came, takes, max(workers, 1)))) / whole,
     )
 
@@ -106,17 +109,19 @@ class _Group:
 
     Attributes:
         workers: how many there seem to be.
+        most: how many ever computed at once.
         came: start of each execution at the service, shape (n,).
         left: its end, shape (n,).
         usual: the share of the workers' time spent computing.
-        most: the same for as many workers as ever computed at once, which some of them may not get work.
+        whole: the same for as many workers as ever computed at once, of which some may not get work.
     """
 
     workers: int
+    most: int
     came: Floats
     left: Floats
     usual: "_Share"
-    most: "_Share"
+    whole: "_Share"
 
 
 def _groups(timeline: Timeline, done: Executions) -> Iterator[_Group]:
@@ -145,7 +150,7 @@ def _group(begun: Floats, ended: Floats, came: Floats, left: Floats) -> _Group:
         enough: Bools = there >= number
         return _Share(float(computing[enough] @ length[enough]), number * float(length[enough].sum()))
 
-    return _Group(workers, came, left, computed(workers), computed(most))
+    return _Group(workers, most, came, left, computed(workers), computed(most))
 
 
 def _most(computing: Floats, length: Floats) -> int:
