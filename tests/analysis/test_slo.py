@@ -193,6 +193,7 @@ def lasting(*durations, slo):
         ([1.0] * 3, "throughput > 1/h", State.MET, None),
         ([1.0] * 39 + [-100.0], "p50(run.duration) < 2s", State.MET, None),
         ([1.0] * 3 + [-100.0], "p75(run.duration) < 2s", State.UNPROVEN, None),
+        ([1.0] * 3 + [4.0] * 3 + [-2.0] * 4, "p50(run.duration) < 3s", State.FAILED, None),  # by Kaplan and Meier it is 4
     ],
 )  # fmt: skip
 def test_an_slo_is_proven_by_its_whole_interval_and_else_only_met(tmp_path, durations, slo, state, needed):
