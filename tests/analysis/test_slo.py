@@ -181,6 +181,7 @@ def lasting(*durations, slo):
         ([13.0] * 3, "p95(run.duration) < 5s", State.FAILED, None),
         ([1.0, 2.0, 13.0], "p95(run.duration) < 5s", State.INCONCLUSIVE, None),
         ([13.0] * 19, "p5(run.duration) > 5s", State.INCONCLUSIVE, None),
+        ([13.0] * 20, "p5(run.duration) > 5s", State.UNPROVEN, 110),
         ([13.0] * 110, "p5(run.duration) > 5s", State.MET, None),
         ([13.0], "p50(run.duration) < 20s", State.INCONCLUSIVE, None),
         ([1.0, 2.0, 3.0, 4.0], "p50(run.duration) < 2.5s", State.UNPROVEN, None),
@@ -193,6 +194,7 @@ def lasting(*durations, slo):
         ([1.0] * 3, "throughput > 1/h", State.MET, None),
         ([1.0] * 39 + [-100.0], "p50(run.duration) < 2s", State.MET, None),
         ([1.0] * 3 + [-100.0], "p75(run.duration) < 2s", State.UNPROVEN, None),
+        ([1.0] * 3 + [4.0] * 3 + [-2.0] * 4, "p50(run.duration) < 3s", State.FAILED, None),  # by Kaplan and Meier it is 4
     ],
 )  # fmt: skip
 def test_an_slo_is_proven_by_its_whole_interval_and_else_only_met(tmp_path, durations, slo, state, needed):
@@ -223,3 +225,28 @@ def test_a_ratio_has_a_binomial_interval_and_may_be_undecided(tmp_path):
     assert (close.met, close.state) == (True, State.UNPROVEN)
     assert close.low < 0.05
     assert close.high > 0.06
+
+
+@pytest.mark.parametrize(
+    ("durations", "slo", "value", "met", "low", "why"),
+    [
+        ([1.0, -9.0], "max(run.duration) < 5s", 9.0, False, 9.0, "1 runs had not finished: the value is at least 9 s"),
+        ([1.0, -9.0], "max(run.duration) < 50s", None, None, None, "1 runs had not finished: the value is at least 9 s"),
+        ([1.0] * 10 + [-9.0] * 30, "p90(run.duration) < 5s", 9.0, False, 9.0,
+         "30 runs had not finished: the value is at least 9 s"),
+        ([3.0, 1.0, 2.0], "p95(run.duration) < 20m", 3.0, None, 2.0,
+         "3 values are too few for this quantile, it takes 20 or more"),
+        ([5.0, 1.0], "min(run.duration) > 2s", 1.0, False, None, ""),
+        ([5.0, 1.0], "max(run.duration) < 9s", 5.0, True, None, ""),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_a_value_is_told_with_the_reason(tmp_path, durations, slo, value, met, low, why):
+    (result,) = judge(lasting(*durations, slo=slo).timeline(tmp_path))
+    assert (result.value, result.met, result.low, result.why) == (value, met, low, why)
+
+
+def test_of_no_arrivals_none_failed_and_none_succeeded(tmp_path):
+    found = judge(Story(slos=("failed_ratio < 50%", "succeeded_ratio > 50%")).timeline(tmp_path))
+    assert [(each.slo.measure, each.value, each.state) for each in found] == [
+        ("failed_ratio", 0.0, State.MET), ("succeeded_ratio", 0.0, State.FAILED),
+    ]  # fmt: skip

@@ -77,7 +77,7 @@ def test_the_last_batch_may_be_empty_and_is_sent_until_it_is_answered(disk):
     assert delivery.look(6.0, 0.1, over=True) == (Batch(0, b""), "")
 
 
-@pytest.mark.parametrize(("silent_s", "sends", "stops"), [(2.9, True, False), (3.1, False, False), (7.0, False, True)])
+@pytest.mark.parametrize(("silent_s", "sends", "stops"), [(3.0, True, False), (3.1, False, False), (7.0, False, True)])
 def test_a_silent_master_gets_nothing_and_after_seven_seconds_it_is_lost(disk, silent_s, sends, stops):
     delivery = Delivery(disk, 0.0)
     delivery.add(ONE)
@@ -137,6 +137,52 @@ def test_a_spool_of_what_the_master_has_begins_anew(disk, monkeypatch):
     delivery.acknowledge(len(ONE + TWO), 0.1)
     delivery.add(THREE)
     assert (disk.start, disk.kept(len(ONE + TWO))) == (len(ONE + TWO), THREE)
+
+
+def test_each_acknowledgement_takes_away_what_the_master_has_and_no_more(disk):
+    delivery = Delivery(disk, 0.0)
+    for line in (ONE, TWO, THREE):
+        delivery.add(line)
+    delivery.look(0.0, 0.1)
+    delivery.acknowledge(len(ONE), 1.0)
+    delivery.acknowledge(len(ONE + TWO), 2.0)
+    assert delivery.look(7.0, 0.1) == (Batch(len(ONE + TWO), THREE), "")
+
+
+def test_an_acknowledgement_that_comes_twice_is_no_progress(disk):
+    delivery = Delivery(disk, 0.0)
+    delivery.add(ONE)
+    delivery.add(TWO)
+    delivery.look(0.0, 0.1)
+    delivery.acknowledge(len(ONE), 1.0)
+    delivery.acknowledge(len(ONE), 4.0)
+    assert delivery.look(6.0, 0.1) == (Batch(len(ONE), TWO), "")
+
+
+def test_that_a_worker_is_over_is_said_after_all_records_were_sent(disk):
+    delivery = Delivery(disk, 0.0)
+    delivery.add(ONE)
+    assert delivery.look(1.0, 0.1) == (Batch(0, ONE), "")
+    assert delivery.look(1.5, 0.1, over=True) == (Batch(len(ONE), b""), "")
+
+
+def test_a_batch_is_measured_from_where_it_begins(disk, monkeypatch):
+    monkeypatch.setattr(module, "_MOST", len(THREE))
+    delivery = Delivery(disk, 0.0)
+    for now, line in enumerate((ONE, TWO, THREE)):
+        delivery.add(line)
+        assert delivery.look(0.5 * now, 0.1)[0].lines == line, "though nothing is acknowledged"
+
+
+def test_a_spool_begins_anew_only_when_it_has_grown_again(disk, monkeypatch):
+    monkeypatch.setattr(module, "_ROTATE", len(TWO))
+    delivery, position = Delivery(disk, 0.0), 0
+    for line, start in ((TWO, 0), (ONE, 0), (TWO, len(TWO + ONE)), (b"", len(TWO + ONE))):
+        delivery.add(line)
+        position += len(line)
+        assert disk.start == start
+        delivery.acknowledge(position, 0.1)
+    assert disk.kept(len(TWO + ONE)) == TWO
 
 
 steps = st.lists(st.sampled_from(["add", "look", "lose", "acknowledge", "fill", "empty"]), max_size=60)

@@ -51,7 +51,7 @@ def test_a_summary_leaves_out_what_is_unknown_and_bounds_the_rest():
 
 @pytest.mark.parametrize("total", [0, -1])
 def test_a_share_of_nothing_has_no_interval(total):
-    with pytest.raises(ValueError, match="must be above 0"):
+    with pytest.raises(ValueError, match=r"^the total of a share must be above 0$"):
         share_interval(0, total)
 
 
@@ -156,3 +156,14 @@ def test_levels_of_nothing_are_unknown():
     summary = summarize(np.array([np.nan, np.inf]))
     assert (summary.count, summary.censored, summary.least, summary.most) == (0, 0, None, None)
     assert [each.level for each in summary.quantiles] == [0.5, 0.9, 0.95, 0.99]
+
+
+def test_two_values_have_a_mean_and_its_interval():
+    values = np.array([1.0, 2.0])
+    theirs = stats.t.interval(0.95, 1, 1.5, stats.sem(values))
+    assert mean_interval(values) == mean_interval(values, 2) == pytest.approx(theirs)
+
+
+def test_the_quantiles_of_a_summary_know_what_is_censored():
+    summary = summarize(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, False, False]))
+    assert (summary.at(0.5).value, summary.at(0.5).at_least) == (None, 4.0)

@@ -129,3 +129,8 @@ def test_with_one_eligible_variant_there_is_no_recommendation():
 )
 def test_a_recommendation_is_text(groups, sentence):
     assert recommended(*groups).sentence == sentence
+
+
+def test_a_variant_whose_failures_were_not_measured_counts_as_without_any():
+    rows = measured("makespan (s)", 1, a=100, b=90), measured("failed_ratio", 1, a=0.5)
+    assert recommended(*rows).failing == ()

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.waits.waits import PRECEDENCE, waits, waits_so_far
+from harness.analysis.waits.waits import PRECEDENCE, Waits, coverage, waits, waits_so_far
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
@@ -13,6 +13,7 @@ from harness.model.phases import (
     PULLING,
     RUN_PHASES,
     RUNNING,
+    SCHEDULING,
     STARTING,
     STORING,
     SUBMIT,
@@ -162,3 +163,33 @@ def test_a_burst_is_accounted_for_to_the_last_second(tmp_path):
     split = waits(burst(60).timeline(tmp_path))
     assert np.abs(split.seconds.sum(axis=1) - split.total).max() < 1e-9
     assert split.of(UNKNOWN).sum() == 0
+
+
+def test_the_covered_part_of_an_interval_is_that_of_all_intervals_in_it():
+    starts, ends = np.array([0.0, 10.0, 20.0]), np.array([2.0, 14.0, 30.0])
+    covered = coverage(starts, ends, np.array([1.0, 3.0, 12.0]), np.array([12.0, 9.0, 50.0]))
+    assert covered.tolist() == [3.0, 0.0, 12.0]
+
+
+def test_shares_are_of_all_the_time_of_all_runs():
+    seconds = np.zeros((2, len(RUN_PHASES)))
+    seconds[:, RUN_PHASES.index(RUNNING)] = (6.0, 0.0)
+    seconds[:, RUN_PHASES.index(CONTROLLER)] = (2.0, 4.0)
+    shares = Waits(np.arange(2), seconds, np.array([8.0, 4.0])).shares()
+    assert (shares[RUNNING], shares[CONTROLLER], sum(shares.values())) == (0.5, 0.5, 1.0)
+    assert set(Waits(np.arange(0), seconds[:0], np.zeros(0)).shares().values()) == {0.0}
+
+
+def test_large_tests_are_split_in_blocks_of_whole_runs(tmp_path, monkeypatch):
+    def split(name):
+        story = Story(intended=5)
+        for seq in range(5):
+            run = story.submit(seq)
+            story.pod(run, "a", "n", (SCHEDULING, 1.0, 2.0 + seq), (RUNNING, 2.0 + seq, 10.0))
+            story.pod(run, "b", "n", (RUNNING, 12.0, 13.0 + seq))
+            story.run(run, 0.0, 20.0)
+        return waits(story.timeline(tmp_path / name))
+
+    whole = split("whole")
+    monkeypatch.setattr("harness.analysis.waits.waits._BLOCK", 4)
+    assert np.array_equal(split("blocks").seconds, whole.seconds)
