@@ -151,7 +151,7 @@ def _parsed(target: str, given: Sequence[str], configured: Mapping[str, object])
 
 
 def _check_test(target: str, options: argparse.Namespace) -> None:
-    """Read everything as the test will: what can't work is told before anything is created.
+    """Read everything as the test will: what can't work is refused before anything is created.
 
     Raises:
         ConfigError: it can't work.

@@ -43,7 +43,7 @@ def _observed(in_flight: int, share: float) -> Finding:
         NAME,
         f"{in_flight:,} of the observed runs were still in flight when observation ended",
         0.95,
-        (Evidence(f"{share:.1%} of the runs that began meanwhile have no end", share, "share", "spans"),),
+        (Evidence(f"{share:.1%} of the runs that began during the observation have no end", share, "share", "spans"),),
         "Observe longer with --for, until the last run has ended; otherwise long durations are underestimated.",
         (),
         slowed(0.2),

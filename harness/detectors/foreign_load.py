@@ -1,4 +1,4 @@
-"""Others used the cluster meanwhile: they took nodes and the controller's time from this test."""
+"""Others used the cluster during the test: they took nodes and the controller's time from this test."""
 
 from harness.analysis.capacity.others_load import OthersLoad, others_load
 from harness.analysis.timeline import Timeline
@@ -31,7 +31,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"Others used the cluster meanwhile: without them, runs would take up to {gain:.0%} less time",
+            f"Others used the cluster during the test: without them, runs would take up to {gain:.0%} less time",
             0.4,
             _evidence(timeline, others, waited, queued),
             "Repeat the test while the cluster is quiet, or give it nodes and a workflow controller of its own: this "

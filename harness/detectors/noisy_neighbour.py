@@ -81,7 +81,7 @@ def _finding(noisy: _Neighbour, runs: pd.DataFrame) -> Finding:
     return Finding(
         NAME,
         f"The load of tenant {noisy.name} slows the others: their runs take {noisy.busy / noisy.quiet:.1f} times as "
-        "long meanwhile",
+        "long while it has many in flight",
         0.7,
         (
             Evidence(

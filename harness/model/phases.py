@@ -26,7 +26,7 @@ SCHEDULING = "scheduling"  # waits for the scheduler; a node has room
 PULLING = "image pull"
 STARTING = "start"  # init containers, sandbox, volumes
 RUNNING = "running"
-STORING = "storing outputs"  # as far as it can be told from RUNNING: see `UPLOAD_SECONDS`
+STORING = "storing outputs"  # as far as it can be separated from RUNNING: see `UPLOAD_SECONDS`
 SERVING = "serving"  # runs for other pods of its run, which do the work: a scheduler or worker of a Dask cluster
 
 # Phases of one execution by a service whose response is the result (Span.step == the execution), in their order.

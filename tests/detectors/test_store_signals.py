@@ -172,7 +172,7 @@ def test_a_slow_store_is_named_first_from_a_sample_of_logs() -> None:
     finding = diagnose(timeline).findings[0]
     assert finding.name == "store-slow"
     assert f"{len(logged)} steps' logs show when they uploaded their outputs" in finding.evidence[1].statement
-    assert storing(timeline).caveat.startswith(f"storing was told from running in {len(logged)} pods")
+    assert storing(timeline).caveat.startswith(f"storing was separated from running in {len(logged)} pods")
 
 
 def test_the_share_estimated_from_a_sample_is_near_that_of_all_logs(monkeypatch: pytest.MonkeyPatch) -> None:

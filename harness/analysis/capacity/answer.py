@@ -107,10 +107,14 @@ def _binding(model: CapacityModel, question: Question, known: dict[str, float | 
 
 
 def _caps(model: CapacityModel, question: Question, known: dict[str, float | None]) -> list[str]:
+<<<<<<< HEAD
     """From which number of runs on which cap decides, what nodes can't be had, and for how many runs there is room."""
+=======
+    """From which number of runs on which cap decides, and which nodes aren't available."""
+>>>>>>> h-ship
     nodes = known[NODES]
     found = [
-        f"{counted(nodes, model.fitted_on.unit)} can't be had: {cap.name} ({cap.how})"
+        f"{counted(nodes, model.fitted_on.unit)} aren't available: {cap.name} ({cap.how})"
         for cap in model.caps
         if nodes and nodes > cap.nodes
     ]

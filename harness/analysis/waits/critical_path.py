@@ -36,7 +36,7 @@ class CriticalPath:
         shares: by phase of a pod, CONTROLLER and PROVISIONING: share of these runs' time; the rest passed before the
             first pod or after the last one.
         driving: share of these runs' time that driver pods of the chains ran.
-        storing: share of it that pods of the chains stored outputs, estimated where it can't be told from running.
+        storing: share of it that pods of the chains stored outputs, estimated where it can't be separated from running.
         gaps_s: seconds between two pods of a chain.
     """
 

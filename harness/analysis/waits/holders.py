@@ -22,7 +22,7 @@ class Holders:
 
     Attributes:
         pulling: by pods that pull their images.
-        storing: by pods that store outputs, estimated where it can't be told from running.
+        storing: by pods that store outputs, estimated where it can't be separated from running.
     """
 
     pulling: float = 0.0

@@ -45,8 +45,8 @@ class Storing:
         """What the phases leave open; "" where every pod's upload was seen."""
         if self.logs:
             return (
-                f"storing was told from running in {self.logs:,} pods, whose logs were read; in the others it is part "
-                "of running"
+                f"storing was separated from running in {self.logs:,} pods, whose logs were read; in the others it is "
+                "part of running"
             )
         return f"storing could not be separated from running: {self.unread}"
 

@@ -80,9 +80,9 @@ def test_nodes_beyond_the_autoscalers_maximum_can_not_be_had(tmp_path):
     story.event(1.0, "Pod", "run-0001-train", "TriggeredScaleUp", "pod triggered scale-up: [{train 3->10 (max: 12)}]",
                 run="run-0001")  # fmt: skip
     found = asked(story.timeline(tmp_path), Question(runs=400, nodes=20))
-    assert any("20 nodes can't be had: the autoscaler's maximum of 12 nodes" in each for each in found.warnings)
+    assert any("20 nodes aren't available: the autoscaler's maximum of 12 nodes" in each for each in found.warnings)
     found = asked(story.timeline(tmp_path / "b"), Question(runs=400, nodes=12))
-    assert not any("can't be had" in each for each in found.warnings)
+    assert not any("aren't available" in each for each in found.warnings)
 
 
 def writing(claim, *, runs=40, free=(20.0, 16.0), **labels):
