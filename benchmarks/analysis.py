@@ -5,7 +5,8 @@
 Sealed run folders are drawn at random (a million runs of six pods with three stretches each are 19 million spans); each
 side runs in its own process and starts from the Parquet files. First both sides compute the same answers on `--alike`
 runs, which are compared: where the runs' time went, quantiles of their duration, throughput and active pods by window,
-and pod durations by task. Then the full report of `--runs` runs is computed and written.
+and pod durations by task. Then the full report of `--runs` runs is computed and written. At last `--folders` folders of
+5,000 runs each, with their reports as a test leaves them, are listed, compared and used for a capacity answer.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import folders
 from harness.model import Event, Node, Plan, Sample, Span, Submission
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, RUN, RUNNING, SCHEDULING, STARTING, SUCCEEDED
 from harness.store import RunFolder
@@ -44,6 +46,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--alike", type=int, default=200_000)
     parser.add_argument("--pods", type=int, default=6)
+    parser.add_argument("--folders", type=int, default=1000)
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -75,6 +78,8 @@ def main() -> int:
     if large:
         table.row("all reports: seconds", f"{whole.seconds:.1f}", f"{LIMIT_S:g}", whole.seconds <= LIMIT_S)
         table.row("  gigabytes", f"{whole.gigabytes:.2f}", f"{LIMIT_GB:g}", whole.gigabytes <= LIMIT_GB)
+    with tempfile.TemporaryDirectory() as place:
+        folders.measure(table, draw(Path(place), folders.RUNS, options.pods), options.folders)
     return int(table.failed)
 
 

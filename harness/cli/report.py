@@ -92,6 +92,7 @@ def rebuild(folder: "RunFolder") -> "Result":
     from harness.analysis.waits.phases_table import phases_table
     from harness.analysis.waits.waits import waits
     from harness.detectors import diagnose
+    from harness.planning.summaries import keep
     from harness.store.baselines import kept_baseline
     from harness.store.derived import write_phases
     from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
@@ -110,4 +111,5 @@ def rebuild(folder: "RunFolder") -> "Result":
     ):
         folder.replace(name, content)
     write_phases(folder, phases_table(timeline, waits(timeline)))
+    keep(folder, timeline)
     return result

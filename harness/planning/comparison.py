@@ -4,21 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from math import isfinite
 from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Question, Result
-from harness.model.phases import PLATFORM, VERSION
-from harness.planning.observations import timeline_of
+from harness.model.plan import Plan
+from harness.store.folder import RunFolder
 from harness.targets.table import named_rows_of
 
 if TYPE_CHECKING:
     from harness.analysis.stats.compare import Comparison, Measurement
     from harness.analysis.stats.recommend import Recommendation
-    from harness.analysis.timeline import Timeline
+    from harness.planning.summaries import Summary
 
 COLUMNS = ("variant", "scale", "repetition", "metric", "value")
 _SEED = 7
@@ -161,7 +160,8 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     Raises:
         ConfigError: a folder can't be read or is given twice, or tests differ in scale or target and not `force`.
     """
-    from harness.analysis.stats.measures import measure, primary
+    from harness.analysis.stats.compare import Measurement
+    from harness.analysis.stats.measures import primary
     from harness.model.schedules import in_words
 
     runs = [Path(path) for variant in variants for path in variant.split(",")]
@@ -169,70 +169,69 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     if twice is not None:
         raise ConfigError(f"{twice} is given twice", "give different run folders")
     names = _names(variants)
-    arms = {names[variant]: [timeline_of(Path(path)) for path in variant.split(",")] for variant in variants}
-    tests = [timeline for arm in arms.values() for timeline in arm]
+    arms = {names[variant]: [_read(Path(path)) for path in variant.split(",")] for variant in variants}
+    tests = [test for arm in arms.values() for test in arm]
     warnings = _warnings(arms, tests, force=force)
-    sizes = {timeline.plan.intended for timeline in tests}
+    sizes = {test.plan.intended for test in tests}
     scale = f"{tests[0].plan.intended} runs" if len(sizes) == 1 else "different scales"
     rows = [
-        row
+        Measurement(name, scale, str(repetition), metric, value)
         for name, arm in arms.items()
-        for repetition, timeline in enumerate(arm)
-        for row in measure(name, scale, str(repetition), timeline)
+        for repetition, test in enumerate(arm)
+        for metric, value in test.summary.measures.items()
     ]
     schedules = {name: in_words(arm[0].plan.schedule) for name, arm in arms.items()}
-    starts = [[timeline.start_at for timeline in arm] for arm in arms.values()]
-    judged_by = primary(str(timeline.plan.schedule.get("name")) for timeline in tests)
+    starts = [[test.summary.start_at for test in arm] for arm in arms.values()]
+    judged_by = primary(str(test.plan.schedule.get("name")) for test in tests)
     return Measurements(rows, _interleaved(starts), judged_by, schedules, warnings)
 
 
-def _warnings(arms: "Mapping[str, Sequence[Timeline]]", tests: "Sequence[Timeline]", *, force: bool) -> tuple[str, ...]:
-    from harness.analysis.validity import validity
+@dataclass(frozen=True, slots=True)
+class _Test:
+    plan: Plan
+    summary: "Summary"
+
+
+def _read(path: Path) -> _Test:
+    from harness.planning.summaries import summary_of
+
+    summary = summary_of(path)
+    return _Test(RunFolder.open(path).read_plan(), summary)
+
+
+def _warnings(arms: Mapping[str, Sequence[_Test]], tests: Sequence[_Test], *, force: bool) -> tuple[str, ...]:
     from harness.model.baseline import differences
 
     warnings = []
-    for timeline in tests[1:]:
-        for difference in differences(tests[0].plan, timeline.plan):
+    for test in tests[1:]:
+        for difference in differences(tests[0].plan, test.plan):
             if difference.startswith(("runs:", "target:")) and not force:
                 raise ConfigError(
                     f"the tests differ in scale or target: {difference}", "compare equal tests, or give --force"
                 )
             warnings.append(f"the tests differ in {difference}")
-    platform = partial(_platform, among=_unlike([_components(timeline) for timeline in tests]))
+    platform = partial(_platform, among=_unlike(list(map(_components, tests))))
     for what, of in (("nodes", _nodes), ("platform version", platform), ("address", _host), ("software", _versions)):
         seen = {name: list(dict.fromkeys(filter(None, map(of, arm)))) for name, arm in arms.items()}
         if len({each for found in seen.values() for each in found}) > 1:
             each = "; ".join(f"{name}: {' or '.join(found) or 'not observed'}" for name, found in seen.items())
             warnings.append(f"the tests differ in {what}: {each}")
     for name, arm in arms.items():
-        warnings += [f"{name} is INVALID: {reason}" for timeline in arm for reason in validity(timeline).reasons]
+        warnings += [f"{name} is INVALID: {reason}" for test in arm for reason in test.summary.invalid]
     return tuple(dict.fromkeys(warnings))
 
 
-def _nodes(timeline: "Timeline") -> str:
-    """The most nodes that there were at a time, by pool and machine; "" where none were observed."""
-    from harness.analysis.timeline import floats
-    from harness.analysis.timeline.curves import peak
-    from harness.model.units import format_bytes
-
-    kinds = []
-    for _, group in timeline.nodes.groupby(["pool", "machine", "cpu", "memory", "gpu"], dropna=False):
-        cpu, memory, gpu = (float(floats(group, name)[0]) for name in ("cpu", "memory", "gpu"))
-        size = f"{cpu:g} cores, {format_bytes(memory)}" if isfinite(cpu + memory) else "unknown size"
-        parts = filter(None, (group["machine"].iloc[0], size, f"{gpu:g} GPU" if gpu > 0 else ""))
-        most = peak(floats(group, "ready_s"), floats(group, "gone_s"))
-        kinds.append(f"{most} × {group['pool'].iloc[0] or 'node'} ({', '.join(parts)})")
-    return ", ".join(kinds)
+def _nodes(test: _Test) -> str:
+    return test.summary.nodes
 
 
-def _host(timeline: "Timeline") -> str:
-    return timeline.plan.host
+def _host(test: _Test) -> str:
+    return test.plan.host
 
 
-def _components(timeline: "Timeline") -> Mapping[str, str]:
+def _components(test: _Test) -> Mapping[str, str]:
     """Versions that the platform and its cluster named, by component."""
-    events = timeline.events[(timeline.events["kind"] == PLATFORM) & (timeline.events["reason"] == VERSION)]
-    return {**timeline.plan.platform_versions, **dict(zip(events["object"], events["message"], strict=True))}
+    return {**test.plan.platform_versions, **test.summary.components}
 
 
 def _unlike(tests: Sequence[Mapping[str, str]]) -> frozenset[str]:
@@ -242,13 +241,13 @@ def _unlike(tests: Sequence[Mapping[str, str]]) -> frozenset[str]:
     return frozenset(name for name in names if names.count(name) > 1)
 
 
-def _platform(timeline: "Timeline", among: frozenset[str]) -> str:
-    named = sorted(_components(timeline).items())
+def _platform(test: _Test, among: frozenset[str]) -> str:
+    named = sorted(_components(test).items())
     return ", ".join(f"{name} {version}" for name, version in named if name in among)
 
 
-def _versions(timeline: "Timeline") -> str:
-    return ", ".join(f"{name} {version}" for name, version in sorted(timeline.plan.versions.items()))
+def _versions(test: _Test) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(test.plan.versions.items()))
 
 
 def _names(variants: Sequence[str]) -> dict[str, str]:

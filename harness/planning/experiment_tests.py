@@ -209,9 +209,9 @@ def _command(plan: ExperimentFile, folder: Path, point: Point, name: str) -> lis
 
 
 def _values(run: Path) -> Mapping[str, float]:
-    from harness.analysis.stats.measures import measure
+    from harness.analysis.stats.measures import measured
 
-    return {m.metric: m.value for m in measure("", "", "", timeline_of(run))}
+    return measured(timeline_of(run))
 
 
 def _prepare(hooks: Hooks, connect: Callable[[], Cordoning], point: Point) -> None:

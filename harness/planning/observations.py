@@ -69,13 +69,15 @@ def read(paths: Iterable[Path]) -> Source:
     Raises:
         ConfigError: a source can't be read, or none of them has an observation.
     """
+    from harness.planning.summaries import summary_of
+
     observations: list[Observation] = []
     tests: list[Recorded] = []
     warnings: list[str] = []
     units = set()
     for path in paths:
         if path.is_dir():
-            test = _read_run(path)
+            test = summary_of(path).capacity
             tests.append(test)
             observations.extend(test.observations)
             warnings.extend(f"{path.name}: {warning}" for warning in test.warnings)
@@ -90,12 +92,6 @@ def read(paths: Iterable[Path]) -> Source:
             "the sources contain no observation of capacity", "; ".join(warnings) or "give a burst's run folder"
         )
     return Source(tuple(observations), tuple(tests), tuple(warnings), *units)
-
-
-def _read_run(path: Path) -> "Recorded":
-    from harness.analysis.capacity.recorded import recorded
-
-    return recorded(timeline_of(path))
 
 
 def read_observations(path: Path) -> "list[Observation]":

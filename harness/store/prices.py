@@ -13,7 +13,7 @@ from harness.store.folder import RunFolder
 EVERY = "*"  # all pools that are not named
 ON_DEMAND = "@on-demand"  # after a pool's name: what one of its spot machines would cost on demand
 _COLUMN = "on_demand"
-_KEPT = "prices.json"
+PRICES = "prices.json"
 
 
 def parse_price(text: str) -> tuple[str, float]:
@@ -47,7 +47,7 @@ def keep_prices(folder: RunFolder, given: Mapping[str, float], nodes: pd.DataFra
             known = ", ".join(pools) or "none, no node was observed"
             raise ConfigError(f"there is no node of the pool '{pool}'", f"pools of this run: {known}")
     prices = kept_prices(folder) | dict(given)
-    folder.replace(_KEPT, json.dumps(prices, indent=2, sort_keys=True).encode() + b"\n")
+    folder.replace(PRICES, json.dumps(prices, indent=2, sort_keys=True).encode() + b"\n")
 
 
 def kept_prices(folder: RunFolder) -> dict[str, float]:
@@ -56,10 +56,10 @@ def kept_prices(folder: RunFolder) -> dict[str, float]:
     Raises:
         ConfigError: the file is damaged.
     """
-    if not folder.has(_KEPT):
+    if not folder.has(PRICES):
         return {}
-    file, hint = folder.path / _KEPT, "delete it and give --price again"
-    prices = reading.parse_json(folder.read_bytes(_KEPT), file, hint)
+    file, hint = folder.path / PRICES, "delete it and give --price again"
+    prices = reading.parse_json(folder.read_bytes(PRICES), file, hint)
     if not isinstance(prices, dict) or not all(type(price) in {int, float} and price >= 0 for price in prices.values()):
         raise ConfigError(f"{file} can't be read: it is not a mapping of pools to prices", hint)
     return {pool: float(price) for pool, price in prices.items()}

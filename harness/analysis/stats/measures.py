@@ -24,7 +24,7 @@ WAITING, TAIL, IMBALANCE = "waiting (share of time)", "idle tail (share of time)
 OF_THE_SCHEDULE = (MAKESPAN, THROUGHPUT, GOODPUT, MONEY)
 
 
-def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> list[Measurement]:
+def measured(timeline: Timeline) -> dict[str, float]:
     """One figure per metric and test, since the runs of a test are not independent of each other."""
     seen, counts, over = latencies(timeline), ledger(timeline), throughput(timeline)
     paid, again = cost(timeline), wasted_work(timeline)
@@ -47,7 +47,7 @@ def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> li
         **processes.figures(timeline),
         **dict(tenants.figures(timeline)),
     }
-    return [Measurement(variant, scale, repetition, name, v) for name, v in values.items() if v is not None]
+    return {name: float(value) for name, value in values.items() if value is not None}
 
 
 def primary(schedules: Iterable[str]) -> str:

@@ -50,7 +50,10 @@ def within(values: "pd.Series[str]", among: Iterable[str]) -> Bools:
 
 def containing(texts: "pd.Series[str]", pattern: "re.Pattern[str]") -> Bools:
     """Whether the pattern is found in each text; missing ones are "". Equal texts, as events repeat them, are one."""
-    known = pa.array(texts, pa.string()).fill_null("").dictionary_encode()
+    column = pa.array(texts, pa.string()).fill_null("")
+    # A large column comes in chunks, each of which would have a dictionary of its own.
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    known = whole.dictionary_encode()
     found = np.array([pattern.search(text) is not None for text in known.dictionary.to_pylist()], dtype=np.bool_)
     return np.asarray(found[known.indices.to_numpy()], dtype=np.bool_)
 

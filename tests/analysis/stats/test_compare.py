@@ -302,3 +302,15 @@ def test_holm_stops_at_1_and_never_falls():
 )  # fmt: skip
 def test_a_comparison_is_one_sentence(arms, sentence):
     assert only(*arms).sentence == sentence
+
+
+def test_of_many_tests_the_p_value_is_that_of_random_arrangements():
+    random = np.random.default_rng(3)
+    a, b = random.gamma(2.0, 5.0, 150), random.gamma(2.0, 5.0, 120) + 1.0
+    arranged = stats.permutation_test(
+        (a, b), lambda x, y, axis: np.abs(x.mean(axis=axis) - y.mean(axis=axis)), vectorized=True,
+        n_resamples=20_000, alternative="greater", rng=random,
+    )  # fmt: skip
+    assert permutation(a, b, random) == pytest.approx(arranged.pvalue, abs=0.01)
+    assert permutation(np.ones(200), np.ones(200), random) == 1.0
+    assert permutation(np.ones(200), np.full(200, 2.0), random) == 0.0

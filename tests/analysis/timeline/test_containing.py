@@ -1,6 +1,7 @@
 import re
 
 import pandas as pd
+import pyarrow as pa
 
 from harness.analysis.timeline.columns import containing, position, within
 
@@ -14,3 +15,9 @@ def test_a_pattern_is_searched_in_each_text_and_missing_ones_are_empty():
 def test_no_texts_are_found_nowhere():
     nothing, some = pd.Series([], dtype="str"), pd.Series(["a"], dtype="str")
     assert containing(nothing, re.compile("a")).size == position(nothing, some).size == within(nothing, some).size == 0
+
+
+def test_a_column_in_chunks_is_searched_as_a_whole():
+    texts = pd.concat([pd.Series(["a", "b"], dtype="str"), pd.Series(["b", None, "a"], dtype="str")])
+    assert pa.array(texts).num_chunks == 2
+    assert containing(texts, re.compile("a")).tolist() == [True, False, False, False, True]
