@@ -107,11 +107,7 @@ def _binding(model: CapacityModel, question: Question, known: dict[str, float | 
 
 
 def _caps(model: CapacityModel, question: Question, known: dict[str, float | None]) -> list[str]:
-<<<<<<< HEAD
-    """From which number of runs on which cap decides, what nodes can't be had, and for how many runs there is room."""
-=======
-    """From which number of runs on which cap decides, and which nodes aren't available."""
->>>>>>> h-ship
+    """From which number of runs on which cap decides, which nodes are not available, and how many runs there is room for."""
     nodes = known[NODES]
     found = [
         f"{counted(nodes, model.fitted_on.unit)} aren't available: {cap.name} ({cap.how})"
