@@ -107,7 +107,7 @@ def _binding(model: CapacityModel, question: Question, known: dict[str, float | 
 
 
 def _caps(model: CapacityModel, question: Question, known: dict[str, float | None]) -> list[str]:
-    """From which number of runs on which cap decides, which nodes are not available, and how many runs there is room for."""
+    """From which number of runs on which cap decides, which nodes are not available, and for how many runs is room."""
     nodes = known[NODES]
     found = [
         f"{counted(nodes, model.fitted_on.unit)} aren't available: {cap.name} ({cap.how})"
