@@ -1,11 +1,11 @@
-"""How mutants are chosen, told and kept; mutmut itself is not run."""
+"""How mutants are chosen, printed and kept; mutmut itself is not run."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.support import mutants
-from tests.support.mutants import Survivor, furnish, is_in, mirrored, record, row
+from tests.support.mutants import Survivor, set_up, is_in, mirrored, record, row
 
 MODULE = """
 def x_half__mutmut_orig(number):
@@ -65,7 +65,7 @@ def test_tests_that_are_added_for_a_package_hold_for_its_modules():
         ("xǁAǁname__mutmut_1", ['-        return self.first + "."', '+        return self.first - "."'], False),
     ],
 )
-def test_a_survivor_is_told_as_a_diff_of_its_function(tmp_path, name, diff, wording):
+def test_a_survivor_is_printed_as_a_diff_of_its_function(tmp_path, name, diff, wording):
     place = tmp_path / "mutants" / "harness"
     place.mkdir(parents=True)
     (place / "a.py").write_text(MODULE)
@@ -74,15 +74,15 @@ def test_a_survivor_is_told_as_a_diff_of_its_function(tmp_path, name, diff, word
     assert found.wording is wording
 
 
-def test_a_room_has_links_to_the_code_and_settings_for_the_target(tmp_path):
-    furnish(tmp_path / "room", Path("harness/model"), [Path("tests/model")], {"also_copy": ["docs"], "debug": False})
-    settings = (tmp_path / "room" / "pyproject.toml").read_text()
+def test_a_folder_has_links_to_the_code_and_settings_for_the_target(tmp_path):
+    set_up(tmp_path / "folder", Path("harness/model"), [Path("tests/model")], {"also_copy": ["docs"], "debug": False})
+    settings = (tmp_path / "folder" / "pyproject.toml").read_text()
     assert "only_mutate = ['harness/model/*.py']" in settings
     assert "pytest_add_cli_args_test_selection = ['tests/model']" in settings
     assert "debug = false" in settings
     assert "timeout = 180" in settings, "of pytest"
-    assert (tmp_path / "room" / "harness" / "model" / "abort.py").exists()
-    assert (tmp_path / "room" / "docs").is_symlink()
+    assert (tmp_path / "folder" / "harness" / "model" / "abort.py").exists()
+    assert (tmp_path / "folder" / "docs").is_symlink()
 
 
 STATUSES = {"a": "killed", "b": "killed", "c": "timeout", "d": "survived", "e": "no tests", "f": "not checked"}
@@ -96,6 +96,6 @@ def test_the_score_is_of_the_tried_mutants():
 def test_a_score_takes_the_place_of_the_former_one(tmp_path, monkeypatch):
     monkeypatch.setattr(mutants, "PAGE", tmp_path / "mutants.md")
     mutants.PAGE.write_text("# Scores\n\n| code | score |\n|---|---|\n| a | 1 |\n\nKinds\n")
-    for told in ("| b | 2 |\n", "| a | 3 |\n"):
-        record(told)
+    for line in ("| b | 2 |\n", "| a | 3 |\n"):
+        record(line)
     assert mutants.PAGE.read_text() == "# Scores\n\n| code | score |\n|---|---|\n| a | 3 |\n| b | 2 |\n\nKinds\n"

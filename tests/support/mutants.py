@@ -1,6 +1,6 @@
 """Changes the code, one small change at a time, and sees whether a test notices: `make mutants ARGS=harness/model`.
 
-A target is a module or a package. It is tried in a room of its own under `build/mutants`, with the tests that mirror it
+A target is a module or a package. It is tried in its own folder under `build/mutants`, with the tests that mirror it
 (`tests/model`, or `tests/model/test_abort.py`) and those that pyproject.toml or `--tests` add. What no test noticed is
 printed as a diff. `--again` retries only that and what timed out, after tests were written; `--fifth` tries every fifth
 mutant of each function, for a quick score. `--record` keeps the scores in `benchmarks/results/mutants.md`.
@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.support.benchmarking import described
 
 TREE = Path(__file__).parents[2]
-ROOMS = TREE / "build" / "mutants"
+FOLDERS = TREE / "build" / "mutants"
 PAGE = TREE / "benchmarks" / "results" / "mutants.md"
 _NOTICED = ("killed", "timeout", "segfault")
 _UNNOTICED = ("survived", "no tests", "suspicious")
@@ -41,20 +41,20 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--record", action="store_true", help=f"keep the scores in {PAGE.relative_to(TREE)}")
     options = parser.parse_args(arguments)
     for target in map(Path, options.targets):
-        room = ROOMS / ".".join(target.with_suffix("").parts)
-        left = [name for name, status in results(room) if status not in _SETTLED] if options.again else []
+        folder = FOLDERS / ".".join(target.with_suffix("").parts)
+        left = [name for name, status in results(folder) if status not in _SETTLED] if options.again else []
         if not left:
             beside = [test for place, tests in settings["tests"].items() if is_in(target, place) for test in tests]
-            furnish(room, target, [*mirrored(target), *map(Path, beside + options.tests)], settings["mutmut"])
-        subprocess.run([_mutmut(), "run", *(left or [_FIFTH] * options.fifth)], cwd=room, check=True)
-        statuses = dict(results(room))
-        survivors = [Survivor.read(room, name) for name, status in statuses.items() if status in _UNNOTICED]
+            set_up(folder, target, [*mirrored(target), *map(Path, beside + options.tests)], settings["mutmut"])
+        subprocess.run([_mutmut(), "run", *(left or [_FIFTH] * options.fifth)], cwd=folder, check=True)
+        statuses = dict(results(folder))
+        survivors = [Survivor.read(folder, name) for name, status in statuses.items() if status in _UNNOTICED]
         for survivor in survivors:
             print(f"# {survivor.name}: {statuses[survivor.name]}\n{survivor.diff}")
-        told = row(target, statuses, sum(survivor.wording for survivor in survivors))
-        print(f"{HEAD}{told}", flush=True)
+        line = row(target, statuses, sum(survivor.wording for survivor in survivors))
+        print(f"{HEAD}{line}", flush=True)
         if options.record:
-            record(told)
+            record(line)
 
 
 def is_in(target: Path, place: str) -> bool:
@@ -71,12 +71,12 @@ def mirrored(target: Path) -> list[Path]:
     return ["tests" / inside]
 
 
-def furnish(room: Path, target: Path, tests: Sequence[Path], settings: dict[str, object]) -> None:
-    """An empty room with links to what the tests read, and the settings of mutmut."""
-    shutil.rmtree(room, ignore_errors=True)
-    room.mkdir(parents=True)
+def set_up(folder: Path, target: Path, tests: Sequence[Path], settings: dict[str, object]) -> None:
+    """An empty folder with links to what the tests read, and the settings of mutmut."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     for part in ("harness", "tests", *settings["also_copy"]):
-        (room / part).symlink_to(TREE / part)
+        (folder / part).symlink_to(TREE / part)
     only = [str(target)] if target.suffix else [f"{target}/*.py"]
     chosen = settings | {
         "source_paths": ["harness"],
@@ -86,17 +86,17 @@ def furnish(room: Path, target: Path, tests: Sequence[Path], settings: dict[str,
     lines = [f"{key} = {_toml(value)}" for key, value in chosen.items()]
     pytest = (TREE / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.pytest.ini_options]\n")[2]
     pytest = "[tool.pytest.ini_options]\n" + pytest.partition("\n[tool.")[0]
-    (room / "pyproject.toml").write_text("\n".join(["[tool.mutmut]", *lines, "", pytest, ""]), encoding="utf-8")
+    (folder / "pyproject.toml").write_text("\n".join(["[tool.mutmut]", *lines, "", pytest, ""]), encoding="utf-8")
 
 
-def results(room: Path) -> Iterator[tuple[str, str]]:
+def results(folder: Path) -> Iterator[tuple[str, str]]:
     """Every mutant's name and status."""
-    if not (room / "mutants").exists():
+    if not (folder / "mutants").exists():
         return
-    told = subprocess.run(
-        [_mutmut(), "results", "--all", "true"], cwd=room, check=True, capture_output=True, text=True
+    listed = subprocess.run(
+        [_mutmut(), "results", "--all", "true"], cwd=folder, check=True, capture_output=True, text=True
     ).stdout
-    for line in told.splitlines():
+    for line in listed.splitlines():
         name, _, status = line.strip().partition(": ")
         yield name, status
 
@@ -110,10 +110,10 @@ class Survivor:
     wording: bool
 
     @classmethod
-    def read(cls, room: Path, name: str) -> "Survivor":
+    def read(cls, folder: Path, name: str) -> "Survivor":
         """From the mutated module, which holds every mutant of a function beside its original."""
         module, _, function = name.rpartition(".")
-        path = room / "mutants" / (module.replace(".", "/") + ".py")
+        path = folder / "mutants" / (module.replace(".", "/") + ".py")
         original = function.rpartition("__mutmut_")[0] + "__mutmut_orig"
         before, after = _source(path, original), _source(path, function).replace(function, original)
         changed = list(unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=0))
@@ -164,16 +164,16 @@ def row(target: Path, statuses: dict[str, str], wording: int) -> str:
     )
 
 
-def record(told: str) -> None:
+def record(line: str) -> None:
     """Put the row in the place of an earlier one of the same code, or at the end."""
-    key = told.split("|")[1]
+    key = line.split("|")[1]
     lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
-    places = [number for number, line in enumerate(lines) if line.startswith("|")]
+    places = [number for number, each in enumerate(lines) if each.startswith("|")]
     same = [number for number in places if lines[number].split("|")[1] == key]
     if same:
-        lines[same[0]] = told
+        lines[same[0]] = line
     else:
-        lines.insert(places[-1] + 1, told)
+        lines.insert(places[-1] + 1, line)
     PAGE.write_text("".join(lines), encoding="utf-8")
 
 
