@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import mutants
-from tests.support.mutants import Survivor, set_up, is_in, mirrored, record, row
+from tests.support.mutants import Survivor, is_in, mirrored, record, row, set_up
 
 MODULE = """
 def x_half__mutmut_orig(number):
