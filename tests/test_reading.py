@@ -40,6 +40,7 @@ ALLOWED = {
     "harness/simulator/profile/file.py: entry.read_text(encoding='utf-8')": "our own",
     "harness/simulator/profile/file.py: yaml.load(entry.read_text(encoding='utf-8'), Loader=yaml.CSafeLoader)": "our own",
     "harness/simulator/profile/file.py: (_BUILT_IN / f'{name}.yaml').read_text(encoding='utf-8')": "our own",
+    "harness/planning/summaries.py: file.read_bytes()": "our own",
     "harness/in_cluster/objects.py: to.open('wb')": "written",
     "harness/in_cluster/running.py: packed.open('wb')": "written",
     "harness/in_cluster/running.py: tarfile.open(packed)": "its expansion is checked before",

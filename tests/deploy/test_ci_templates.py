@@ -3,18 +3,13 @@
 import json
 import subprocess
 from importlib import resources
-from pathlib import Path
 
 import pytest
-import yaml
 from jsonschema.validators import validator_for
 
 from harness.cli.verbs import parse
+from tests.support.ci_templates import GITHUB, GITLAB
 
-CI = Path(__file__).parents[2] / "deploy/ci"
-GITHUB = yaml.safe_load((CI / "github-actions.yml").read_text())
-GITHUB["on"] = GITHUB.pop(True)  # YAML 1.1 reads the key as a truth value
-GITLAB = yaml.safe_load((CI / "gitlab-ci.yml").read_text())
 SCRIPTS = {
     "github": "\n".join(step["run"] for step in GITHUB["jobs"]["load"]["steps"] if "run" in step),
     "gitlab": "\n".join(GITLAB["load-test"]["script"]),

@@ -56,6 +56,6 @@ def test_findings_are_ranked_by_their_corrected_confidence(tmp_path):
 
 def test_few_cases_change_little():
     (many,) = fitted(drawn("a", 0.9, 0.0, 200)).values()
-    (ten,) = fitted(drawn("a", 0.9, 0.0, 10)).values()
-    assert many < ten - 1
-    assert fitted(drawn("a", 0.9, 0.0, 9)) == {}
+    (twenty,) = fitted(drawn("a", 0.9, 0.0, 20)).values()
+    assert many < twenty - 1
+    assert fitted(drawn("a", 0.9, 0.0, 19)) == {}

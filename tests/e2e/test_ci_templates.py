@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.deploy.test_ci_templates import GITHUB, GITLAB
+from tests.support.ci_templates import GITHUB, GITLAB
 from tests.support.e2e import BIN, PIPELINE
 from tests.support.punctuality import skip_if_the_machine_is_late
 

@@ -37,7 +37,12 @@ def test_a_series_searches_one_axis_and_knows_its_own_points():
 
 
 @pytest.mark.parametrize(
-    ("point", "said"), [(Point("a", 50, 1, 0), "50 runs on 1 node"), (Point("a", 1, 4, 0), "1 run on 4 nodes")]
+    ("point", "unit", "said"),
+    [
+        (Point("a", 50, 1, 0), "node", "50 runs on 1 node"),
+        (Point("a", 1, 4, 0), "node", "1 run on 4 nodes"),
+        (Point("a", 50, 3, 0), "replica", "50 runs on 3 replicas"),
+    ],
 )
-def test_a_point_has_a_size_for_people(point, said):
-    assert point.size == said
+def test_a_point_has_a_size_for_people(point, unit, said):
+    assert point.size(unit) == said
