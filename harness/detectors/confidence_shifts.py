@@ -11,9 +11,9 @@ SHIFTS: Mapping[str, float] = {  # 560 tests of seed 31415
     "controller-requeue": 1.59,
     "image-missing": 0.58,
     "image-pull": 0.20,
-    "lb-imbalance": 1.37,
+    "lb-imbalance": 1.31,
     "nodes-exhausted": -0.19,
-    "runtime-saturated": 1.00,
+    "runtime-saturated": 0.96,
     "store-slow": 0.41,
     "stranded-capacity": 0.23,
 }
