@@ -30,7 +30,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             waiting_evidence(timeline, wait),
             _fix(decisions[-1].group) if decisions else _KARPENTER,
             node_waits.status_commands(timeline),
-            slowed(GAIN * wait.unschedulable),
+            slowed(GAIN * wait.unschedulable * (1 - wait.pulls)),
         )
     ]
 

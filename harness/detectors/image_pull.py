@@ -9,7 +9,7 @@ from harness.analysis.waits.startup_delay import startup_delay
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import PULLING
+from harness.model.phases import PULLING, SUCCEEDED
 from harness.model.units import format_duration
 
 NAME = "image-pull"
@@ -21,6 +21,8 @@ FAULTS = ("image-pull",)
 
 _SHARE, _SURELY = 0.09, 0.15
 _LEAST_S = 2.0
+_SURE, _LIKELY, _UNLIKELY = 0.9, 0.6, 0.3
+_FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls would let them fail sooner
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -30,8 +32,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     # Pods that wait for a node wait for the pods that hold one, and those pull.
     share = min(1.0, (pulling_share + wait.share * wait.holders.pulling) * startup_delay(timeline).amplification)
     pods = timeline.stretches(PULLING)
-    seconds = floats(pods, "end_s") - floats(pods, "start_s")
-    seconds = seconds[np.isfinite(seconds)]
+    seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
     if share < _SHARE or slow < _LEAST_S:
         return []
@@ -39,7 +40,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Image pulls are slow: {share:.0%} of the runs' time",
-            0.9 if share >= _SURELY else 0.6,
+            _certainty(timeline, share),
             _evidence(pulling_share, slow),
             "Use smaller images, pre-pull them on every node (a DaemonSet, or a node image that includes them), use a "
             "registry in the same region, and set imagePullPolicy IfNotPresent with fixed tags.",
@@ -47,6 +48,14 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(share),
         )
     ]
+
+
+def _certainty(timeline: Timeline, share: float) -> float:
+    over = timeline.is_over
+    failed = over & (timeline.runs["state"] != SUCCEEDED).to_numpy(dtype=bool)
+    if np.count_nonzero(failed) > _FAILED * np.count_nonzero(over):
+        return _UNLIKELY
+    return _SURE if share >= _SURELY else _LIKELY
 
 
 def _evidence(share: float, slow: float) -> tuple[Evidence, ...]:

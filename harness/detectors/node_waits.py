@@ -10,7 +10,8 @@ from harness.model.phases import CLAIM_FAILED, UNSCHEDULABLE
 SHARE = 0.15
 _OF_KARPENTER = ("Nominated", "InsufficientCapacityError", "Launched", "Registered", "Initialized", CLAIM_FAILED)
 _WORKING = 0.6  # of the time that pods have a node
-GAIN = 0.85  # of a wait for nodes ends with more of them
+GAIN = 0.85  # of a wait for nodes ends with more of them, if they need not pull images
+LEAST_GAIN = 0.05  # of the runs' time
 
 
 def decisions_observed(timeline: Timeline) -> bool:

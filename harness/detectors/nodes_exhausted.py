@@ -5,7 +5,7 @@ from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import GAIN, SHARE, certainty, decisions_observed, waiting_evidence
+from harness.detectors.node_waits import GAIN, LEAST_GAIN, SHARE, certainty, decisions_observed, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "nodes-exhausted"
@@ -21,6 +21,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     wait = scheduling_wait(timeline)
     if wait.share < SHARE or wait.provisioning > wait.unschedulable:
         return []
+    gain = GAIN * wait.share * (1 - wait.pulls)
+    if gain < LEAST_GAIN:
+        return []  # pods on new nodes would pull for as long as they wait now
     found = lacking(timeline)
     if found is not None and found.too_large and not wait.grew:
         return []  # the pods that wait fit on no node
@@ -33,6 +36,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",
             ("kubectl get nodes -o wide", "kubectl describe nodes | grep -A 8 'Allocated resources'"),
-            slowed(GAIN * wait.share),
+            slowed(gain),
         )
     ]

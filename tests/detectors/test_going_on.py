@@ -4,6 +4,7 @@ import pytest
 
 from harness.analysis.timeline import Timeline
 from harness.detectors import diagnose
+from harness.model.phases import PULLING, SCHEDULING
 from harness.store.tables import load
 from tests.support.injected import executed, steady
 from tests.support.injection.live import until
@@ -23,6 +24,19 @@ def test_pulls_of_young_runs_are_no_finding_yet(second, found, tmp_path):
     assert ("image-pull" in {each.name for each in live.findings}) is found
     reasons = {each.name: each.reason for each in live.not_judged}
     assert ("ended so far" in reasons.get("image-pull", "")) is not found
+
+
+def test_pulls_that_never_end_are_a_finding_once_the_test_is_over(tmp_path):
+    """No pull has ended: all of them last until now."""
+    story = Story(intended=20)
+    for seq in range(20):
+        run = story.submit(seq, due=float(seq))
+        begun = seq + 1.0
+        story.pod(run, "train", "node-0", (SCHEDULING, seq + 0.5, begun), (PULLING, begun, None))
+        story.run(run, float(seq), None)
+    story.event(600.0, "Test", "run", "Ended")
+    found = {each.name: each for each in diagnose(story.timeline(tmp_path)).findings}
+    assert found["image-pull"].confidence > 0.8
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests.support.injection.case import Case, profile_of, records, simulated
 from tests.support.injection.installations import draw
 from tests.support.injection.judging import outcomes
 
+_REPLICAS = frozenset({"replicas"})  # what Kubernetes shows of them
 _BURST = Case(runs=80, over_s=1.0, profile="hetida-least-connections", schedule="burst")
 
 
@@ -68,10 +69,39 @@ def test_uneven_load_comes_before_a_full_runtime_where_even_load_would_leave_no_
     assert found[:2] == ["lb-imbalance", "runtime-saturated"]
 
 
+@pytest.mark.parametrize(
+    ("without", "confidence", "says"),
+    [
+        (frozenset(), 0.9, "runtime-0 used 5.0 times an equal share of the replicas' CPU time"),
+        (frozenset({"replica cpu"}), 0.75, "of their time waiting for a worker"),
+    ],
+)
+def test_what_kubernetes_shows_of_the_replicas_tells_that_one_did_all_the_work(without, confidence, says):
+    """All executions go to the first of five replicas from the start, and no answer names it."""
+    case = Case(("lb-imbalance@0s",), runs=150, over_s=60.0, profile="hetida-least-connections", without=without)
+    profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=2)
+    found = diagnose(simulated(case, 2.0, 3, profile), {}).findings
+    assert (found[0].name, found[0].confidence) == ("lb-imbalance", confidence)
+    assert says in found[0].evidence[0].statement
+
+
+def test_idle_replicas_show_only_with_their_number():
+    """The same, where Kubernetes is not observed: two workers are as busy as those of the only replica."""
+    case = Case(("lb-imbalance@0s",), runs=150, over_s=60.0, profile="hetida-least-connections", without=_REPLICAS)
+    profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=2)
+    assert names(simulated(case, 2.0, 3, profile))[0] == "runtime-saturated"
+
+
+def test_replicas_that_share_the_work_are_full_whatever_kubernetes_shows():
+    case = Case(runs=150, over_s=6.0, profile="hetida-least-connections")
+    profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=1)
+    assert names(simulated(case, 2.0, 3, profile)) == ["runtime-saturated"]
+
+
 def test_idle_workers_of_the_only_replica_make_uneven_load_likelier():
     """All went to one replica, of which one of four workers computed."""
     drawn = draw(859424, 200)
-    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
+    timeline = simulated(replace(drawn.case, without=_REPLICAS), drawn.strength, drawn.seed, drawn.profile)
     (uneven,) = [each for each in diagnose(timeline, {}).findings if each.name == "lb-imbalance"]
     assert uneven.confidence == 0.75
     assert "runtime-0 is the only replica that answered" in uneven.evidence[0].statement
@@ -101,8 +131,9 @@ def test_waiting_is_the_time_beyond_what_an_execution_takes(queue, waiting, tmp_
 def test_idle_workers_show_without_names_once_more_have_computed(favoured, first):
     """From 30 s on, one of five single workers gets everything; before, several computed at once."""
     case = Case(
-        favoured, runs=200 if favoured else 130, over_s=100.0 if favoured else 10.0, profile="hetida-least-connections"
-    )
+        favoured, runs=200 if favoured else 130, over_s=100.0 if favoured else 10.0, profile="hetida-least-connections",
+        without=_REPLICAS,
+    )  # fmt: skip
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=1)
     timeline = simulated(case, 2.0, 3, profile)
     assert names(timeline)[0] == first

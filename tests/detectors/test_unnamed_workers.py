@@ -10,7 +10,10 @@ from harness.analysis.waits.drain_tail import drain_tail
 from harness.cli import main
 from harness.detectors import lb_imbalance
 from harness.detectors.detector import CannotJudgeError
+from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
 from harness.planning.observations import timeline_of
+
+_OF_REPLICAS = (POD_CPU_CORES, REPLICA_WORKERS)
 
 
 def simulated(place, monkeypatch, profile, *schedule):
@@ -23,10 +26,15 @@ def simulated(place, monkeypatch, profile, *schedule):
 
 
 def unnamed(place, monkeypatch, profile, *schedule):
-    """The same where they do not even name the replica."""
+    """The same where they do not even name the replica, and Kubernetes is not observed."""
+    timeline = shown(place, monkeypatch, profile, *schedule)
+    return replace(timeline, samples=timeline.samples[~timeline.samples["metric"].isin(_OF_REPLICAS)])
+
+
+def shown(place, monkeypatch, profile, *schedule):
+    """The same where Kubernetes shows the replicas that the responses don't name."""
     timeline = simulated(place, monkeypatch, profile, *schedule)
-    pods = timeline.pods.assign(node=pd.Categorical([""] * len(timeline.pods)))
-    return replace(timeline, pods=pods)
+    return replace(timeline, pods=timeline.pods.assign(node=pd.Categorical([""] * len(timeline.pods))))
 
 
 def test_an_uneven_tail_is_inferred_from_timing_alone(tmp_path, monkeypatch):
@@ -35,6 +43,21 @@ def test_an_uneven_tail_is_inferred_from_timing_alone(tmp_path, monkeypatch):
     assert finding.confidence < 0.7
     assert "inferred from timing" in finding.evidence[0].statement
     assert drain_tail(timeline).tail_s > 6 * drain_tail(timeline).computing_s
+
+
+@pytest.mark.parametrize(
+    ("profile", "schedule", "inferred"),
+    [
+        ("hetida-pattern-1", ("--schedule", "burst"), True),
+        ("hetida-least-connections", ("--schedule", "burst"), False),
+        ("hetida-pattern-3", ("--schedule", "spread", "--over", "3m"), False),
+    ],
+)
+def test_replicas_that_kubernetes_shows_to_be_even_leave_only_their_workers(
+    profile, schedule, inferred, tmp_path, monkeypatch
+):
+    found = lb_imbalance.detect(shown(tmp_path, monkeypatch, profile, *schedule))
+    assert [each.confidence < 0.7 for each in found] == [True] * inferred
 
 
 def test_least_connections_balancing_leaves_no_tail(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ import numpy as np
 
 from harness.analysis.services.balancing import balanced_waits
 from harness.analysis.services.executions import Executions, executions
+from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.timeline.curves import active
 from harness.analysis.timeline.memory import remembered
@@ -39,7 +40,8 @@ class Saturation:
         workers: as many as usually compute at once in busy times, over all replicas.
         used: share of the workers that computed or loaded while there was an execution for each; below 1 where some
             were idle, by replica where replicas are named.
-        most: as many as ever computed at once for more than a moment, over all replicas.
+        most: as many as Kubernetes shows, or as ever computed at once for more than a moment, over all replicas.
+        enough: there ever was an execution for each of `most` workers.
         balanced: executions would still wait, if each went to the first worker that is free.
     """
 
@@ -50,6 +52,7 @@ class Saturation:
     workers: int
     used: float = 1.0
     most: int = 0
+    enough: bool = True
     balanced: float = 0.0
 
 
@@ -59,17 +62,22 @@ def saturation(timeline: Timeline) -> Saturation:
     done = executions(timeline)
     groups = tuple(_groups(timeline, done))
     computed, loaded, sent = (float(each.sum()) for each in (done.computing, done.loading, done.sending))
-    busy = _share([each.usual for each in groups])
-    if busy is None:
-        busy = computed / max(computed + loaded, 1e-9)
     own_sending = min(sent, _unhindered(done.sending))
     excess = sent - own_sending - loaded
-    in_turns = computed * loaded / excess if excess > computed > 0 else loaded
-    own = min(loaded, computed * (1 - busy) / max(busy, _LEAST), _unhindered(done.loading), in_turns)
-    used = _share([each.whole for each in groups])
+    most_own = min(loaded, _unhindered(done.loading))
+    if excess > computed > 0:
+        most_own = min(most_own, computed * loaded / excess)  # in turns
+
+    def own_loading(busy: float | None) -> float:
+        return most_own if busy is None else min(most_own, computed * (1 - busy) / max(busy, _LEAST))
+
+    used, known = _share([each.whole for each in groups]), service_replicas(timeline).total
+    own = own_loading(_share([each.usual for each in groups]))
+    # Of workers that Kubernetes shows, those that don't compute may be idle as well as load: at most, they load.
+    own_of_all = own_loading(used) if known else own
     whole = max(float(waits(timeline).total.sum()), 1e-9)
     workers = sum(each.workers for each in groups)
-    takes = done.computing + own * done.loading / max(loaded, 1e-9)
+    takes = done.computing + own_of_all * done.loading / max(loaded, 1e-9)
     came = floats(timeline.runs, "sent_s")[done.row]
     return Saturation(
         waiting=(float(done.queued.sum()) + loaded - own + sent - own_sending) / whole,
@@ -77,9 +85,10 @@ def saturation(timeline: Timeline) -> Saturation:
         computing=computed / max(computed + own, 1e-9),
         covered=_covered(timeline, done, groups),
         workers=workers,
-        used=1.0 if used is None else min(1.0, used * (computed + own) / max(computed, 1e-9)),
+        used=1.0 if used is None else min(1.0, used * (computed + own_of_all) / max(computed, 1e-9)),
         most=sum(each.most for each in groups),
-        balanced=float(np.nansum(balanced_waits(came, takes, max(workers, 1)))) / whole,
+        enough=used is not None,
+        balanced=float(np.nansum(balanced_waits(came, takes, max(known, workers, 1)))) / whole,
     )
 
 
@@ -109,11 +118,11 @@ class _Group:
 
     Attributes:
         workers: how many there seem to be.
-        most: how many ever computed at once.
+        most: how many there are, or ever computed at once.
         came: start of each execution at the service, shape (n,).
         left: its end, shape (n,).
         usual: the share of the workers' time spent computing.
-        whole: the same for as many workers as ever computed at once, of which some may not get work.
+        whole: the same for `most` workers, of which some may not get work.
     """
 
     workers: int
@@ -132,12 +141,15 @@ def _groups(timeline: Timeline, done: Executions) -> Iterator[_Group]:
     stretches = timeline.pods[timeline.of_runs(COMPUTING)]
     row, start, end = stretches["row"].to_numpy(), floats(stretches, "start_s"), floats(stretches, "end_s")
     sent, over = floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")
+    shown = service_replicas(timeline)
     for k in np.unique(done.replica):
         here, of_group = (home[row] == k) & (row >= 0), ran & (home == k)
-        yield _group(start[here], end[here], sent[of_group], over[of_group])
+        known = shown.each if done.replicas else shown.total
+        yield _group(start[here], end[here], sent[of_group], over[of_group], known)
 
 
-def _group(begun: Floats, ended: Floats, came: Floats, left: Floats) -> _Group:
+def _group(begun: Floats, ended: Floats, came: Floats, left: Floats, known: int) -> _Group:
+    """With the `known` number of workers, 0 where it is not known: some of them may never get work."""
     at = np.unique(np.concatenate((begun, ended, came, left)))
     at = at[np.isfinite(at)]
     length = np.diff(at)
@@ -145,6 +157,7 @@ def _group(begun: Floats, ended: Floats, came: Floats, left: Floats) -> _Group:
     there = active(came, left, at[:-1])
     most = _most(computing, length)
     workers = _workers(computing, length, there >= most, most)
+    most = max(most, known)
 
     def computed(number: int) -> _Share:
         enough: Bools = there >= number

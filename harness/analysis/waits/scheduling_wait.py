@@ -10,6 +10,7 @@ import numpy as np
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, requests, scale_ups
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.cold_pulls import left_by_pulls
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.holders import Holders, holders
 from harness.analysis.waits.lacking import lacking
@@ -51,6 +52,7 @@ class SchedulingWait:
         grew: it added nodes during the test.
         refused: evidence that it could not get a machine; "" without any.
         holders: what the pods on the nodes did with what the waiting ones lacked.
+        pulls: share of the wait that pulls on new nodes would take instead, if there were more.
         coming_s: median seconds from its decision to a ready node; none without new nodes.
     """
 
@@ -62,6 +64,7 @@ class SchedulingWait:
     grew: bool
     refused: str
     holders: Holders
+    pulls: float
     coming_s: float | None
 
     @property
@@ -94,6 +97,7 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         grew=bool(requested.size),
         refused=failed[0] if failed else "",
         holders=holders(timeline, floats(waiting, "start_s"), floats(waiting, "end_s"), resource),
+        pulls=left_by_pulls(timeline),
         coming_s=float(np.median(coming)) if coming.size else None,
     )
 

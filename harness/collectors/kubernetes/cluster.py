@@ -15,6 +15,7 @@ from harness.collectors.kubernetes.other_pods import OtherPods
 from harness.collectors.kubernetes.pods import label_of
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
+from harness.collectors.kubernetes.replicas import Replicas
 from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflows import Workflows
@@ -47,6 +48,7 @@ class Cluster:
         recorded = observation.folder.records(Event)
         phases = ((each.object, each.reason) for each in recorded if each.kind == WORKFLOW_KIND)
         self._workflows = Workflows(journal, since, phases)
+        self._replicas = Replicas(journal, observation.plan.target, self._nodes.known)
         self._others = OtherPods(journal, since, observation.settings.platform_namespaces)
         self._events = Events(journal, self._pods.see_event, since, recorded, self._workflows.run_of)
         self._claims = Claims(journal)
@@ -167,7 +169,8 @@ class Cluster:
             yield self._reflector("node claims", path, self._node_claims.see)
 
     def _see_other(self, change: str, manifest: Manifest) -> None:
-        """Of the platform's components, failures count; of other workloads, what they hold."""
+        """Of the platform's components, failures count; of other workloads, what they hold; of replicas, workers."""
+        self._replicas.see(change, manifest)
         of_platform = manifest["metadata"].get("namespace") in self._observation.settings.platform_namespaces
         (self._pods if of_platform else self._others).see(change, manifest)
 

@@ -1,4 +1,4 @@
-"""CPU and memory usage of all nodes and of the runs' pods, as ``kubectl top`` shows it."""
+"""CPU and memory usage of all nodes and of the pods that work for the runs, as ``kubectl top`` shows it."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -8,6 +8,7 @@ from typing import Any
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.pods import label_of
+from harness.collectors.kubernetes.replicas import has_replicas, is_replica
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
@@ -29,7 +30,7 @@ class MetricsServer:
         every_s = observation.settings.resources_every_s
         self._polling = Polling(SourceHealth("metrics-server", observation.journal), self._read, every_s)
         namespace = observation.settings.namespace
-        self._label = label_of(observation.plan.target)
+        self._target = observation.plan.target
         self._pods = f"{_API}/namespaces/{namespace}/pods" if namespace else f"{_API}/pods"
         self._recorded: dict[tuple[str, str], int] = {}
 
@@ -60,9 +61,14 @@ class MetricsServer:
                 self._write(Sample(NODE_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
 
     def _read_pods(self) -> None:
-        for item in self._api.get(self._pods, {"labelSelector": self._label}).get("items") or ():
+        """Of the runs' pods; where a service executes the runs, of its replicas."""
+        own = has_replicas(self._target)
+        asked = {} if own else {"labelSelector": label_of(self._target)}
+        for item in self._api.get(self._pods, asked).get("items") or ():
             metadata = item["metadata"]
             name = str(metadata["name"])
+            if own and not is_replica(self._target, name):
+                continue
             if at := self._new_sample(str(metadata.get("namespace", "")), name, item):
                 usage, labels = [each.get("usage") or {} for each in item.get("containers") or ()], {"pod": name}
                 self._write(Sample(POD_CPU_CORES, at, 0.0, labels), usage, "cpu")

@@ -91,6 +91,11 @@ class Nodes:
         self._pools: dict[str, str] = {}  # also of nodes that have gone
         self._unconfirmed = {node.name: node for node in recorded if node.gone_at is None}
 
+    @property
+    def known(self) -> Mapping[str, Node]:
+        """The nodes that there are, by name."""
+        return self._nodes
+
     def see(self, change: str, manifest: Manifest) -> None:
         """Record a node that is new, changed or gone."""
         name = str(manifest["metadata"]["name"])

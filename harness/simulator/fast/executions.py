@@ -8,7 +8,17 @@ from uuid import UUID
 import orjson
 
 from harness.model import Event, Node, Outcome, Sample, Span, Submission
-from harness.model.phases import BACKEND, COMPUTING, FAILED, QUEUED, RUN, RUNS_IN_FLIGHT, SUCCEEDED
+from harness.model.phases import (
+    BACKEND,
+    COMPUTING,
+    FAILED,
+    POD_CPU_CORES,
+    QUEUED,
+    REPLICA_WORKERS,
+    RUN,
+    RUNS_IN_FLIGHT,
+    SUCCEEDED,
+)
 from harness.model.phases import LOADING as LOADING_PHASE
 from harness.model.phases import SENDING as SENDING_PHASE
 from harness.simulator.engine.calendar import Calendar
@@ -16,6 +26,7 @@ from harness.simulator.fast.records import SOURCE, Arrival, Record
 from harness.simulator.hetida import execution
 from harness.simulator.hetida.execution import CALLING, FULL, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.hetida.requests import backend_request
+from harness.simulator.hetida.usage import ReplicaUsage
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 
@@ -50,19 +61,29 @@ def simulate_executions(
         calendar: of the submitter, whose clock is right.
         horizon: simulated seconds; runs that have not ended by then stay open.
     """
-    loop, settings = platform.loop, platform.profile.hetida
+    loop, settings, service = platform.loop, platform.profile.hetida, platform.hetida
     assert settings is not None
+    assert service is not None
     request = backend_request({}, orjson.loads(package))
     runs = Random(f"{platform.seed}/runs")
     every = [_Sent(arrival, str(UUID(int=runs.getrandbits(128)))) for arrival in arrivals]
     for each in every:
         loop.at(each.arrival.due_s, _execute, platform, each, request.name, request.sources(), request.sinks())
+    usage = ReplicaUsage(loop, service)
     for each in reversed(every):  # the last one first: once it has ended, few others are left
         while each.over is None and loop.next_at <= horizon:
             loop.run(loop.next_at)
     yield from _nodes(platform.profile, calendar)
     for seq, each in enumerate(every):
         yield from _records(seq, each, calendar, named=settings.runtime.names_replicas)
+    last = max((each.over for each in every if each.over is not None), default=0.0)
+    if platform.profile.metrics_server:
+        for at_s, index, cores in usage.samples(last):
+            yield Sample(POD_CPU_CORES, calendar.ns(at_s), cores, {"pod": replica_name(index)})
+    for replica in service.replicas:
+        yield Sample(
+            REPLICA_WORKERS, calendar.ns(0.0), float(settings.runtime.workers), {"pod": replica_name(replica.index)}
+        )
     for at_s, count in _in_flight(every):
         yield Sample(RUNS_IN_FLIGHT, calendar.ns(at_s), float(count))
 
@@ -102,7 +123,7 @@ def _records(seq: int, sent: _Sent, calendar: Calendar, *, named: bool) -> Itera
         return
     yield Span(sent.run, "", RUN, due_at, over_at, task=scenario.run_name, source=SOURCE)
     if job.ending is Ending.OK:
-        node = f"runtime-{job.replica}" if named else None
+        node = replica_name(job.replica) if named else None
         for attempt, phase, begun, ended in _stretches(job):
             yield Span(
                 sent.run, sent.run, phase, calendar.ns(begun), calendar.ns(ended), attempt=attempt, node=node,
@@ -114,6 +135,11 @@ def _records(seq: int, sent: _Sent, calendar: Calendar, *, named: bool) -> Itera
         over_at, "Run", sent.run, SUCCEEDED if well else FAILED, _ERRORS.get(job.ending, ""), SOURCE, sent.run,
         type="Normal" if well else "Warning",
     )  # fmt: skip
+
+
+def replica_name(index: int) -> str:
+    """The pod of a replica."""
+    return f"runtime-{index}"
 
 
 def _stretches(job: Job) -> Iterator[tuple[int, str, float, float]]:

@@ -74,7 +74,7 @@ def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int
         (
             Component(
                 RUNTIME, "hetida/designer-runtime:0.9.8", round(1000 * cores), runtime.workers * _WORKER_MEMORY,
-                spread=True, env=_env(MAX_WORKERS=str(runtime.workers)),
+                spread=True, env=_env(WEB_CONCURRENCY=str(runtime.workers)),
             ),
             runtime.replicas,
         ),

@@ -11,19 +11,21 @@ from typing import Any
 import orjson
 
 from harness.analysis.timeline import Timeline
-from harness.model import Event, Outcome, Plan, Scenario, Submission
+from harness.model import Event, Outcome, Plan, Sample, Scenario, Submission
 from harness.model.http import HttpAnswer
-from harness.model.phases import FAILED
+from harness.model.phases import FAILED, POD_CPU_CORES, REPLICA_WORKERS
 from harness.model.schedules import Burst, Poisson, Ramp, Spread
 from harness.simulator.engine.distributions import Amount, Lognormal
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast.executions import replica_name
 from harness.simulator.fast.runs import SAMPLE_S
 from harness.simulator.faults import parse_fault
 from harness.simulator.hetida import answers
 from harness.simulator.hetida.execution import Ending, Job
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from harness.simulator.hetida.service import Service
+from harness.simulator.hetida.usage import ReplicaUsage
 from harness.simulator.profile import Profile
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
@@ -177,6 +179,7 @@ def _hetida(case: Case, profile: Profile, due: tuple[float, ...], strength: floa
     jobs: list[tuple[float, Job, list[float]]] = []
     for at in due:
         loop.at(at, partial(_execute, loop, service, at, jobs))
+    usage = ReplicaUsage(loop, service)
     loop.run(due[-1] + case.drain_s)
     for seq, (at, job, ended) in enumerate(jobs):
         sent_at = ORIGIN_AT + round(at * 1e9)
@@ -185,6 +188,16 @@ def _hetida(case: Case, profile: Profile, due: tuple[float, ...], strength: floa
         yield Submission(seq, str(seq), name, sent_at, sent_at, over_at, Outcome.ACCEPTED, name, 0, 200, None)
         if over_at is not None:
             yield from _over(name, job, named=settings.runtime.names_replicas).records(sent_at, over_at, "hetida")
+    yield from _replicas(service, usage, max((ended[0] for _, _, ended in jobs if ended), default=0.0))
+
+
+def _replicas(service: Service, usage: ReplicaUsage, until: float) -> Iterator[Sample]:
+    """What Kubernetes and metrics-server tell of the runtime's pods."""
+    for replica in service.replicas:
+        labels = {"pod": replica_name(replica.index)}
+        yield Sample(REPLICA_WORKERS, ORIGIN_AT, float(len(replica.workers)), labels)
+    for at_s, index, cores in usage.samples(until):
+        yield Sample(POD_CPU_CORES, ORIGIN_AT + round(at_s * 1e9), cores, {"pod": replica_name(index)})
 
 
 def _execute(loop: EventLoop, service: Service, due: float, jobs: list[tuple[float, Job, list[float]]]) -> None:
@@ -194,7 +207,7 @@ def _execute(loop: EventLoop, service: Service, due: float, jobs: list[tuple[flo
 
 
 def _over(name: str, job: Job, *, named: bool) -> CompletedRun:
-    node = f"runtime-{job.replica}"
+    node = replica_name(job.replica)
     if job.ending in {Ending.LOAD_FAILED, Ending.RESET}:
         return CompletedRun(name, FAILED, "HTTP 500 · Internal Server Error", "anomaly", node=node if named else None)
     body = (

@@ -11,6 +11,8 @@ from harness.model.phases import (
     CACHED,
     LAUNCHER_ERROR,
     NODE_CPU_CORES,
+    POD_CPU_CORES,
+    REPLICA_WORKERS,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
     REQUESTED_MEMORY_BYTES,
@@ -79,6 +81,11 @@ SOURCES: Mapping[str, Callable[[Any], bool]] = {
     "etcd size": _measured({"etcd_db_bytes", "etcd_quota_bytes"}),
 }
 RUNS_ONLY = frozenset(SOURCES)
+# The same of a service that executes the runs.
+OF_SERVICE: Mapping[str, Callable[[Any], bool]] = {
+    "replicas": _measured({REPLICA_WORKERS, POD_CPU_CORES}),
+    "replica cpu": _measured({POD_CPU_CORES}),
+}
 _OF_METRICS = frozenset({"store requests", "controller metrics", "etcd size"})
 # What installations add one after the other → the sources that are still missing with it.
 MISSING_WITH: Mapping[Access, frozenset[str]] = {
@@ -91,7 +98,8 @@ MISSING_WITH: Mapping[Access, frozenset[str]] = {
 
 def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Iterator[Any]:
     """The records of the remaining sources, with their timestamps as observed."""
-    missing = [SOURCES[name] for name in without]
+    every = {**SOURCES, **OF_SERVICE}
+    missing = [every[name] for name in without]
     for record in records:
         if not any(of_source(record) for of_source in missing):
             yield _in_whole_seconds(record) if whole else record
