@@ -32,6 +32,28 @@ def test_several_processes_give_the_results_in_order():
     assert not multiprocessing.active_children(), "none is left"
 
 
+class Told:
+    """Progress that is kept."""
+
+    def __init__(self):
+        self.expected = self.over = 0
+
+    def expect(self, more):
+        self.expected += more
+
+    def advance(self):
+        self.over += 1
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_progress_is_told_of_each_result_whatever_works_on_it(jobs):
+    told = Told()
+    with open_workers(jobs, progress=told) as workers:
+        Sweep(slowly, workers).map(range(5))
+    assert told.over == 5
+
+
 def test_a_short_sweep_needs_no_other_process():
     now_s = 0.0
     workers = Workers(8, lambda: now_s)
