@@ -78,7 +78,7 @@ class Sweep(Generic[A, R]):
         return [self.first(arguments[place : place + 2 * self.width]) for place in range(len(arguments))]
 
     def _first(self, arguments: Sequence[A]) -> R:
-        if self.width == 1 and arguments[0] not in self._begun:
+        if self._workers.alone and arguments[0] not in self._begun:
             return self._function(arguments[0])
         executor = self._workers.executor()
         for argument in arguments:
@@ -109,6 +109,11 @@ class Workers:
     def count(self) -> int:
         """How many work at the same time at present: at first this process alone."""
         return 1 if self._clock() < self._alone_until_s else self._most
+
+    @property
+    def alone(self) -> bool:
+        """This process computes what is asked for."""
+        return self.count == 1
 
     def executor(self) -> Executor:
         """What takes the work."""
@@ -150,11 +155,14 @@ class DaskWorkers:
     Attributes:
         address: of the scheduler.
         progress: is told of every result.
+        alone: False; the cluster computes also while it has one thread, or none.
 
     Raises:
         ConfigError: Dask is not installed, or the address can't be one.
         TargetUnreachableError: no scheduler answers there, or it has no workers.
     """
+
+    alone = False
 
     def __init__(self, address: str) -> None:
         try:

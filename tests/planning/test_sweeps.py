@@ -127,6 +127,14 @@ def test_a_worker_that_dies_mid_sweep_changes_nothing(cluster):
     assert rest == [-number for number in range(1, 20)]
 
 
+def test_a_cluster_of_one_thread_computes_too(cluster):
+    with open_workers(1, cluster.scheduler_address) as workers:
+        kept = next(iter(workers._client.nthreads()))
+        workers._client.nthreads = lambda: {kept: 1}
+        assert workers.count == 1
+        assert os.getpid() not in {Sweep(slowly, workers).first([number])[1] for number in range(3)}
+
+
 def test_an_address_without_a_scheduler_is_refused(monkeypatch):
     monkeypatch.setattr(sweeps, "_CONNECT_S", 1)
     with pytest.raises(TargetUnreachableError, match="no Dask scheduler answers"):
