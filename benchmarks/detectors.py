@@ -1,6 +1,6 @@
 """The findings against the truth, on installations drawn from a written distribution.
 
-    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--keep DIR] [--fit] [--show]
+    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--scheduler ADDRESS] [--keep DIR] [--fit]
 
 `tests.support.injection.installations` says what is drawn, `tests.support.injection.judging` what is true: each test is
 simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--keep` keeps what was
@@ -11,18 +11,18 @@ another seed then shows what it is worth.
 """
 
 import argparse
-import os
 import secrets
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from harness.cli.sweep_bar import SweepBar
 from harness.detectors import confidence_shifts
 from harness.detectors.confidence_shifts import SHIFTS
+from harness.planning.sweeps import Sweep, open_workers, usable_cores
 from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import Answer, Truth, Verdict, judged
 from tests.support.injection.reliability import Tenth, fitted, reliability
@@ -71,10 +71,11 @@ def main() -> int:
 
 
 def judge_all(options: argparse.Namespace, shifts: Mapping[str, float]) -> Iterator[Test]:
-    """The drawn tests and their verdicts, in order."""
+    """The drawn tests and their verdicts, in order, whatever they are simulated on."""
     judge = partial(_judged, options.seed, shifts, options.keep)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        yield from pool.map(judge, range(options.tests))
+    with SweepBar("") as bar, open_workers(options.jobs, options.scheduler, bar) as workers:
+        bar.expect(options.tests)
+        yield from Sweep(judge, workers).map(range(options.tests))
 
 
 def _judged(seed: int, shifts: Mapping[str, float], keep: Path | None, number: int) -> Test:
@@ -205,7 +206,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tests", type=int, default=200, help="drawn tests (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: another each time")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: cores)")
+    parser.add_argument("--jobs", type=int, default=usable_cores(), help="processes (default: cores)")
+    parser.add_argument("--scheduler", default="", metavar="tcp://HOST:PORT", help="a Dask scheduler's workers instead")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was simulated, and use it again")
     parser.add_argument("--fit", action="store_true", help="correct the confidence by these tests, and show no more")
     parser.add_argument("--show", action="store_true", help="print every test, not only those with a wrong answer")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.timeline import LATE_ROWS, RECOVERED, Timeline
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.records import Outcome
 
@@ -51,6 +52,7 @@ class Ledger:
         return count / self.intended if self.intended else 0.0
 
 
+@remembered
 def ledger(timeline: Timeline) -> Ledger:
     """Count the arrivals by outcome. Without a load of our own, the observed runs are the intended ones."""
     runs = timeline.runs

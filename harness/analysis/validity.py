@@ -7,6 +7,7 @@ from harness.analysis.ledger import in_words, ledger, missing
 from harness.analysis.refused_credentials import refused_credentials
 from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
 from harness.analysis.timeline.clocks import step
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.model.findings import Validity
 from harness.model.phases import GENERATOR_RATE, SKIPPED
@@ -21,6 +22,7 @@ REFUSED_RATIO = 0.005
 _UNMEASURED_RATE = 2000.0  # of a bare loop, in folders that don't tell
 
 
+@remembered
 def validity(timeline: Timeline) -> Validity:
     """Every reason why the load was not the promised one, and the figures it was judged by."""
     counts = ledger(timeline)

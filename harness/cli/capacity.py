@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from harness.cli import printing, sweeping
+from harness.cli.sweep_bar import SweepBar
 from harness.model.arguments import amount, count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import parse_duration
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     question = _question(arguments)
     write = writer(arguments.plot) if arguments.plot else None
     evictions = Evictions(arguments.spot, arguments.step_time, arguments.replacement_time) if arguments.spot else None
-    with sweeping.workers(arguments) as workers:
+    with SweepBar(" for this answer") as bar, sweeping.workers(arguments, bar) as workers:
         answered = answer_from(
             arguments.sources, question, grid=arguments.grid, jobs_per_node=arguments.jobs_per_node,
             simulator=arguments.simulator or "", price=arguments.price, evictions=evictions, propose=arguments.next,

@@ -1,14 +1,13 @@
 """``pipeswarm experiment plan.yaml``: many tests, chosen one after the other, resumable, one report."""
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 from harness.cli import printing, sweeping
+from harness.cli.sweep_bar import SweepBar
 from harness.model.errors import ExitCode
 from harness.model.experiment import Question, Result
-from harness.model.inert import for_output
 from harness.model.units import format_duration
 from harness.planning.experiment_file import read_experiment
 
@@ -49,9 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
         left = f", about {format_duration(round(each_s * (expected - done)))} left" if done < expected else ""
         place = f"{done} of {about}{expected}" if done <= expected else str(done)
         line = f"{place}: {variant}{result.point.size(plan.experiment.unit)}: {took}{met}{left}"
-        print(for_output(line), file=sys.stderr, flush=True)
+        bar.say(line)
 
-    with sweeping.workers(arguments) as workers:
+    with SweepBar("") as bar, sweeping.workers(arguments, bar) as workers:
+        if plan.simulate:
+            bar.expect(expected)
         results = carry_out(plan, folder, tester(plan, folder, NodePools, workers), progress)
     completed = CompletedExperiment(
         plan.name, plan.experiment, plan.slos, tuple(results), MAKESPAN,

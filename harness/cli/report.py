@@ -102,7 +102,9 @@ def rebuild(folder: "RunFolder") -> "Result":
     seal(folder)
     timeline = Timeline.from_frames(folder.read_plan(), load(folder))
     release_memory()
-    result = analyse(timeline, diagnose(timeline), kept_baseline(folder))
+    diagnosis = diagnose(timeline)
+    release_memory()
+    result = analyse(timeline, diagnosis, kept_baseline(folder))
     for name, content in (
         (REPORT_HTML, page.render(result)),
         (REPORT, document.render(result)),
@@ -111,5 +113,6 @@ def rebuild(folder: "RunFolder") -> "Result":
     ):
         folder.replace(name, content)
     write_phases(folder, phases_table(timeline, waits(timeline)))
+    release_memory()
     keep(folder, timeline)
     return result

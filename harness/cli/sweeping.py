@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.model.arguments import count
 
 if TYPE_CHECKING:
-    from harness.planning.sweeps import DaskWorkers, Workers
+    from harness.planning.sweeps import DaskWorkers, SweepProgress, Workers
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def workers(arguments: argparse.Namespace) -> "AbstractContextManager[Workers | DaskWorkers]":
-    """What to simulate on."""
+def workers(
+    arguments: argparse.Namespace, progress: "SweepProgress"
+) -> "AbstractContextManager[Workers | DaskWorkers]":
+    """What to simulate on; `progress` is told of every result."""
     from harness.planning.sweeps import open_workers, usable_cores
 
-    return open_workers(arguments.jobs or usable_cores(), arguments.scheduler)
+    return open_workers(arguments.jobs or usable_cores(), arguments.scheduler, progress)

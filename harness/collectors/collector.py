@@ -128,12 +128,14 @@ class Activity:
         pods: pods of runs that are alive.
         worked: runs that pods have worked for.
         persisted: runs whose end the platform has persisted, and whether they succeeded.
+        unfinished: runs whose workflow is there and is not over.
     """
 
     runs: AbstractSet[str] | None = None
     pods: int | None = None
     worked: AbstractSet[str] | None = None
     persisted: Mapping[str, bool] | None = None
+    unfinished: AbstractSet[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

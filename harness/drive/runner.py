@@ -185,7 +185,7 @@ class SessionRunner:
 
     @staticmethod
     def _ends_age_s(test: LoadTest) -> float | None:
-        return LiveObserver.from_json(test.folder.read_live("observer")).ends_age_s
+        return LiveObserver.from_json(test.folder.read_live("observer")).ends_age_s(time.time_ns())
 
     def _book_ends(self, test: LoadTest) -> None:
         for event in test.ends.read():

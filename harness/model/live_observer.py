@@ -15,7 +15,7 @@ class LiveObserver:
         runs: count by state.
         ends_at: ends of runs until then are known, UTC ns; None where they are known at once.
         pods: count of the runs' pods by phase.
-        nodes: how many machines there are, in the pools that the runs' pods use.
+        nodes: how many machines there are, in the pools that the runs' steps use.
         ready_nodes: how many of them are ready.
         coming_nodes: how many were claimed and take no pods yet, where the autoscaler shows it.
         kubernetes: why the cluster is not observed.
@@ -51,10 +51,9 @@ class LiveObserver:
     last_error: str | None = None
     other: Mapping[str, object] = field(default_factory=dict)
 
-    @property
-    def ends_age_s(self) -> float | None:
-        """How old the counts of ended runs were when this was written; None where they never are."""
-        return None if self.at is None or self.ends_at is None else (self.at - self.ends_at) / 1e9
+    def ends_age_s(self, now_at: int) -> float | None:
+        """How old the counts of ended runs are at `now_at`, also if the observer hangs; None where they never are."""
+        return None if self.ends_at is None else max(now_at - self.ends_at, 0) / 1e9
 
     def __or__(self, more: "LiveObserver") -> "LiveObserver":
         """Both together; where both know a field, the right one counts."""

@@ -31,7 +31,7 @@ OBSERVED: tuple[tuple[str, str, str, str, str], ...] = (
         "pipeswarm_ready_nodes",
         "gauge",
         "",
-        "Nodes that are ready, in the pools that the runs' pods use.",
+        "Nodes that are ready, in the pools that the runs' steps use.",
     ),
     ("store_free_bytes", "pipeswarm_store_free_bytes", "gauge", "volume", "Free space on the platform's volumes."),
     ("requests", "pipeswarm_observer_requests_total", "counter", "endpoint", "Requests sent by the observer itself."),

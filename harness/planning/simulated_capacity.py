@@ -4,13 +4,13 @@ Durations and the capacity of a node are the test's; everything else is the prof
 to simulated time is applied as a factor, and its size widens the interval.
 """
 
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil, exp, log
 
 import numpy as np
 
-from harness.analysis.capacity.answer import NODES, RUNS, Question
+from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Question
 from harness.analysis.capacity.model import Observation
 from harness.analysis.timeline import Timeline
 from harness.planning import simulated_burst
@@ -20,32 +20,43 @@ from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.simulator.profile import Profile
 
 _SEEDS = 11
+_PROBES = 8  # sizes that a search simulates, about
 _NOISE = 0.05  # equal tests differ by at least this much (standard deviation of the logarithm)
 _MOST_NODES, _MOST_RUNS = 400, 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedSimulator:
-    """A calibrated profile, its pipeline, and the remaining factor: recorded / simulated time."""
+    """A calibrated profile, its pipeline, and the remaining factor: recorded / simulated time.
+
+    Attributes:
+        simulated: what `durations` has found so far, by runs and nodes: answers of a grid ask for the same sizes.
+    """
 
     profile: Profile
     pipeline: bytes
     factor: float
     workers: Workers | DaskWorkers
+    simulated: dict[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict, compare=False)
 
     def ask(self, question: Question) -> tuple[float | None, float | None, float | None]:
         """The answer with its 90 % interval: low, value, high, in the asked quantity's unit."""
-        quantiles = cache(self.durations)
+        expected, before = 1 if question.asked == WITHIN else _PROBES, len(self.simulated)
+        self.workers.progress.expect(_SEEDS * expected)
+        answer = self._answer(question)
+        self.workers.progress.expect(_SEEDS * (len(self.simulated) - before - expected))
+        return answer
 
+    def _answer(self, question: Question) -> tuple[float | None, float | None, float | None]:
         def in_time(level: int, runs: int, nodes: int) -> bool:
-            return quantiles(runs, nodes)[level] <= (question.within_s or 0.0)
+            return self.durations(runs, nodes)[level] <= (question.within_s or 0.0)
 
         if question.asked == NODES:
             assert question.runs is not None
             runs = round(question.runs)
             candidates = range(_MOST_NODES, 0, -1)
             # The time on one node divided by the time limit is a first guess at the number of nodes.
-            share = quantiles(runs, 1)[1] / max(question.within_s or 0.0, 1e-9)
+            share = self.durations(runs, 1)[1] / max(question.within_s or 0.0, 1e-9)
             guess = _MOST_NODES - min(ceil(share), _MOST_NODES)
             fewest = [largest_passing(candidates, partial(in_time, level, runs), guess=guess) for level in range(3)]
             return fewest[0], fewest[1], fewest[2]
@@ -58,10 +69,16 @@ class CalibratedSimulator:
             ]
             return most[0], most[1], most[2]
         assert question.runs is not None
-        return quantiles(round(question.runs), nodes)
+        return self.durations(round(question.runs), nodes)
 
     def durations(self, runs: int, nodes: int) -> tuple[float, float, float]:
-        """The 5 %, 50 % and 95 % quantiles of the next test's duration, in seconds."""
+        """The 5 %, 50 % and 95 % quantiles of the next test's duration, in seconds; simulated once."""
+        known = self.simulated.get((runs, nodes))
+        if known is None:
+            known = self.simulated[runs, nodes] = self._simulate(runs, nodes)
+        return known
+
+    def _simulate(self, runs: int, nodes: int) -> tuple[float, float, float]:
         profile = simulated_burst.with_nodes(self.profile, nodes, self.pipeline)
         sweep = Sweep(partial(_duration_s, profile, self.pipeline, runs), self.workers)
         logs = np.log(sweep.map(range(_SEEDS)))
@@ -89,9 +106,10 @@ def calibrate(
         if pool is main else pool
         for pool in profile.pools
     )  # fmt: skip
+    workers.progress.expect(_SEEDS)
     plain = CalibratedSimulator(replace(profile, pools=pools), pipeline, 1.0, workers)
     simulated = plain.durations(round(observation.runs), max(1, round(observation.nodes)))[1]
-    return replace(plain, factor=observation.duration_s / simulated)
+    return replace(plain, factor=observation.duration_s / simulated, simulated={})
 
 
 def _duration_s(profile: Profile, pipeline: bytes, runs: int, seed: int) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from harness.model.errors import ConfigError, PipeswarmError, TargetUnreachableError
 
@@ -22,6 +22,26 @@ R = TypeVar("R")
 _ALONE_S = 2.0  # short sweeps end sooner than other processes would have started
 _CONNECT_S = 10
 _MODULES = ["harness.planning.experiment_tests", "harness.planning.simulated_capacity"]
+
+
+class SweepProgress(Protocol):
+    """Is told how far the simulations are."""
+
+    def expect(self, more: int) -> None:
+        """So many simulations more than expected before, or fewer."""
+
+    def advance(self) -> None:
+        """One more is over."""
+
+
+class Untold:
+    """Nobody is told."""
+
+    def expect(self, more: int) -> None:
+        """See `SweepProgress`."""
+
+    def advance(self) -> None:
+        """See `SweepProgress`."""
 
 
 class Sweep(Generic[A, R]):
@@ -49,17 +69,22 @@ class Sweep(Generic[A, R]):
             PipeswarmError: a worker died, or the cluster can't be reached any more.
             Exception: what the function raises.
         """
-        if self.width == 1 and arguments[0] not in self._begun:
+        result = self._first(arguments)
+        self._workers.progress.advance()
+        return result
+
+    def map(self, arguments: Sequence[A]) -> list[R]:
+        """The results for all arguments, in their order; raises as `first` does."""
+        return [self.first(arguments[place : place + 2 * self.width]) for place in range(len(arguments))]
+
+    def _first(self, arguments: Sequence[A]) -> R:
+        if self._workers.alone and arguments[0] not in self._begun:
             return self._function(arguments[0])
         executor = self._workers.executor()
         for argument in arguments:
             if argument not in self._begun:
                 self._begun[argument] = executor.submit(self._function, argument)
         return self._workers.result(self._begun.pop(arguments[0]))
-
-    def map(self, arguments: Sequence[A]) -> list[R]:
-        """The results for all arguments, in their order; raises as `first` does."""
-        return [self.first(arguments[place : place + 2 * self.width]) for place in range(len(arguments))]
 
 
 class Workers:
@@ -68,9 +93,13 @@ class Workers:
     Args:
         most: how many work at the same time; 1 is this process alone.
         clock: monotonic seconds.
+
+    Attributes:
+        progress: is told of every result.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.progress: SweepProgress = Untold()
         self._most = most
         self._clock = clock
         self._alone_until_s = clock() + _ALONE_S
@@ -80,6 +109,11 @@ class Workers:
     def count(self) -> int:
         """How many work at the same time at present: at first this process alone."""
         return 1 if self._clock() < self._alone_until_s else self._most
+
+    @property
+    def alone(self) -> bool:
+        """This process computes what is asked for."""
+        return self.count == 1
 
     def executor(self) -> Executor:
         """What takes the work."""
@@ -120,11 +154,15 @@ class DaskWorkers:
 
     Attributes:
         address: of the scheduler.
+        progress: is told of every result.
+        alone: False; the cluster computes also while it has one thread, or none.
 
     Raises:
         ConfigError: Dask is not installed, or the address can't be one.
         TargetUnreachableError: no scheduler answers there, or it has no workers.
     """
+
+    alone = False
 
     def __init__(self, address: str) -> None:
         try:
@@ -140,6 +178,7 @@ class DaskWorkers:
         except ValueError as error:
             raise ConfigError(f"--scheduler '{address}': {error}", "write it as tcp://host:8786") from error
         self.address = address
+        self.progress: SweepProgress = Untold()
         self._executor = self._client.get_executor(pure=False)
 
     @property
@@ -180,17 +219,21 @@ class DaskWorkers:
 
 
 @contextmanager
-def open_workers(jobs: int, scheduler: str = "") -> Iterator[Workers | DaskWorkers]:
+def open_workers(
+    jobs: int, scheduler: str = "", progress: SweepProgress | None = None
+) -> Iterator[Workers | DaskWorkers]:
     """What sweeps run on; closed at the end, at Ctrl-C at once.
 
     Args:
         jobs: processes of this machine.
         scheduler: the address of a Dask scheduler whose workers are used instead.
+        progress: is told of every result.
 
     Raises:
         PipeswarmError: as `DaskWorkers`.
     """
     workers = DaskWorkers(scheduler) if scheduler else Workers(jobs)
+    workers.progress = progress or workers.progress
     try:
         yield workers
     finally:

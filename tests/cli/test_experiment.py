@@ -1,5 +1,9 @@
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +11,9 @@ import pytest
 from harness.cli import main
 from harness.model.errors import ExitCode
 from harness.planning import simulated_burst, sweeps
+from harness.planning.sweeps import DaskWorkers
 from harness.simulator.profile.file import load_profile
+from tests.support.e2e import wait_for
 
 SEARCH = """
 name: nodes
@@ -68,6 +74,60 @@ def test_more_processes_give_the_same_bytes(tmp_path, capsys, monkeypatch):
         folders.append({path.name: path.read_bytes() for path in files})
     assert len(folders[0]) >= 4
     assert folders[0] == folders[1]
+
+
+def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="the extra pipeswarm[dask] is not installed")
+
+    def files(name, *more):
+        (tmp_path / name).mkdir()
+        experimented(capsys, tmp_path / name, GRID, *more)
+        found = (tmp_path / name / "out").iterdir()
+        return {path.name: path.read_bytes() for path in found if path.suffix != ".md"}  # which names its folder
+
+    expected = files("alone", "--jobs", "1")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        processes = client.run(os.getpid)
+        result, told = DaskWorkers.result, []
+
+        def result_after_a_death(workers, begun):
+            if len(told) == 3:
+                os.kill(min(processes.values()), signal.SIGKILL)
+            told.append(begun)
+            return result(workers, begun)
+
+        monkeypatch.setattr(DaskWorkers, "result", result_after_a_death)
+        assert files("cluster", "--scheduler", cluster.scheduler_address) == expected
+    assert len(told) == 16
+
+
+def test_an_interrupt_leaves_whole_results_and_no_process(tmp_path):
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(GRID.replace("[20]", "[300]"))
+    results = tmp_path / "out" / "results.jsonl"
+    heeded = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a process of the background inherits its neglect
+    command = [sys.executable, "-m", "harness.cli", "experiment", str(plan), "--folder", str(tmp_path / "out")]
+    with subprocess.Popen(  # this command
+        [*command, "--jobs", "2"], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        wait_for(lambda: results.exists() and len(results.read_text().splitlines()) >= 3)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it: to all of them
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == ExitCode.INTERRUPTED
+        assert "Traceback" not in said
+        wait_for(lambda: not alive(process.pid))
+    signal.signal(signal.SIGINT, heeded)
+    assert [json.loads(line)["point"] for line in results.read_text().splitlines()]
+    assert {path.name for path in results.parent.iterdir()} == {"results.jsonl", "experiment.sha256"}
+
+
+def alive(group):
+    """The processes of the group that have not ended."""
+    stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
+    return [stat for stat in stats if int(stat[2]) == group and stat[0] != "Z"]
 
 
 def test_an_interrupted_experiment_continues_where_it_stopped(tmp_path, capsys):

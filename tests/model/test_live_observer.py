@@ -14,7 +14,7 @@ def test_the_view_is_one_flat_object_of_what_is_known():
     assert LiveObserver.from_json(view.to_json()) == view
 
 
-def test_the_age_of_known_ends_is_known_where_they_are_not_known_at_once():
-    assert LiveObserver(at=7_500_000_000, ends_at=5_000_000_000).ends_age_s == 2.5
-    assert LiveObserver(at=5).ends_age_s is None
-    assert LiveObserver(ends_at=5).ends_age_s is None
+def test_ends_that_are_not_known_at_once_grow_old_even_if_nothing_is_written_any_more():
+    assert LiveObserver(at=7_500_000_000, ends_at=5_000_000_000).ends_age_s(9_000_000_000) == 4.0
+    assert LiveObserver(at=5).ends_age_s(9) is None
+    assert LiveObserver(ends_at=5).ends_age_s(4) == 0.0, "the clock was set back"

@@ -5,9 +5,9 @@ import pytest
 from harness.analysis.capacity.answer import Question
 from harness.analysis.capacity.recorded import recorded
 from harness.cli import main
-from harness.planning import simulated_burst
+from harness.planning import simulated_burst, simulated_capacity
 from harness.planning.simulated_capacity import calibrate
-from harness.planning.sweeps import Workers
+from harness.planning.sweeps import Untold, Workers
 from harness.simulator.profile.file import load_profile
 from tests.support.timelines import burst
 
@@ -55,3 +55,33 @@ def test_a_table_can_not_calibrate_a_simulator(tmp_path, capsys):
     table.write_text("runs,nodes,duration\n1,1,1\n")
     assert main(["capacity", "--from", str(table), "--simulator", "demo", "--runs", "1", "--nodes", "1"]) == 2
     assert "one run folder" in capsys.readouterr().err
+
+
+def test_a_size_is_simulated_once_for_all_answers_and_as_many_are_expected_as_are_made(timeline, monkeypatch):
+    class Told(Untold):
+        expected = over = 0
+
+        def expect(self, more):
+            self.expected += more
+
+        def advance(self):
+            self.over += 1
+
+    (whole,) = recorded(timeline).observations
+    workers = Workers(1)
+    workers.progress = told = Told()
+    asked = []
+
+    def duration_s(profile, pipeline, runs, seed):
+        nodes = simulated_burst.pool_of_steps(profile, pipeline).initial
+        asked.append((runs, nodes, seed))
+        return 60.0 * runs / nodes + seed
+
+    monkeypatch.setattr(simulated_capacity, "_duration_s", duration_s)
+    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None), workers)
+    asked.clear()
+    before = told.over
+    first = found.ask(Question(runs=100, within_s=900.0))
+    assert found.ask(Question(runs=100, within_s=900.0)) == first
+    assert len(asked) == len(set(asked)) == told.over - before
+    assert told.expected == told.over

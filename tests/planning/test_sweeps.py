@@ -32,6 +32,28 @@ def test_several_processes_give_the_results_in_order():
     assert not multiprocessing.active_children(), "none is left"
 
 
+class Told:
+    """Progress that is kept."""
+
+    def __init__(self):
+        self.expected = self.over = 0
+
+    def expect(self, more):
+        self.expected += more
+
+    def advance(self):
+        self.over += 1
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_progress_is_told_of_each_result_whatever_works_on_it(jobs):
+    told = Told()
+    with open_workers(jobs, progress=told) as workers:
+        Sweep(slowly, workers).map(range(5))
+    assert told.over == 5
+
+
 def test_a_short_sweep_needs_no_other_process():
     now_s = 0.0
     workers = Workers(8, lambda: now_s)
@@ -103,6 +125,14 @@ def test_a_worker_that_dies_mid_sweep_changes_nothing(cluster):
         os.kill(process, signal.SIGKILL)
         rest = [sweep.first([number, *range(number + 1, 20)])[0] for number in range(1, 20)]
     assert rest == [-number for number in range(1, 20)]
+
+
+def test_a_cluster_of_one_thread_computes_too(cluster):
+    with open_workers(1, cluster.scheduler_address) as workers:
+        kept = next(iter(workers._client.nthreads()))
+        workers._client.nthreads = lambda: {kept: 1}
+        assert workers.count == 1
+        assert os.getpid() not in {Sweep(slowly, workers).first([number])[1] for number in range(3)}
 
 
 def test_an_address_without_a_scheduler_is_refused(monkeypatch):

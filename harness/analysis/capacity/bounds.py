@@ -17,6 +17,7 @@ from harness.analysis.services.executions import executions
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, beginnings, floats
 from harness.analysis.timeline.curves import merged, peak
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import PRECEDENCE, segments, waits
 from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE
@@ -53,6 +54,7 @@ class Bound:
     how: str
 
 
+@remembered
 def bounds(timeline: Timeline) -> tuple[Bound, ...]:
     """The bounds that this test shows, the smallest first; resources that never reached their limit have none.
 

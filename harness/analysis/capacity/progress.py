@@ -112,12 +112,16 @@ def work(timeline: Timeline) -> Work | None:
     part = usual * shares
     part *= np.count_nonzero(np.bincount(row[good])) / float((part * count).sum())  # together they make up all runs
     # A failed pod may end at once without having worked faster.
-    length = np.where(good, end - start, np.maximum(usual, 1e-9)[task])
-    rate, here = part[task] / length, ~timeline.on_virtual[placed][first]
+    rate = part[task] / np.where(good, end - start, np.maximum(usual, 1e-9)[task])
+    here = ~timeline.on_virtual[placed][first]
+    del task, row, good, held, first  # of a large test each is large
     if not here.any():
         return None
     done = rate * np.nan_to_num(end - start)
     of_machines = float(done[here].sum() / max(done.sum(), 1e-12))
+    del done
+    if here.all():
+        return Work(start, end, rate, float(np.average(usual, weights=part * count)), of_machines)
     return Work(start[here], end[here], rate[here], float(np.average(usual, weights=part * count)), of_machines)
 
 

@@ -8,6 +8,7 @@ from harness.analysis.cost.requested import requested
 from harness.analysis.stats.quantiles import Summary, summarize
 from harness.analysis.timeline import Bools, Floats, Timeline, beginnings, distinct, floats
 from harness.analysis.timeline.curves import merged
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)
@@ -84,6 +85,7 @@ class Pending:
     waited: Summary
 
 
+@remembered
 def cost(timeline: Timeline) -> Cost | None:
     """Sum up node lifetimes and the steps on them; none when no node was observed."""
     nodes = timeline.run_nodes
@@ -150,10 +152,11 @@ def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
     """By pod: its seconds before a container ran, up to the end of the observation, and whether one ran or it ended."""
     pods = timeline.pods
     before = timeline.of_runs(UNSCHEDULABLE, SCHEDULING, PULLING, STARTING)
-    first = beginnings(pods["pod"].to_numpy()[mine])  # the rows of a pod are adjacent
+    kept = slice(None) if mine.all() else mine  # all of them need no copy
+    first = beginnings(pods["pod"].to_numpy()[kept])  # the rows of a pod are adjacent
     end = floats(pods, "end_s")
-    waits = np.logical_or.reduceat((before & ~np.isfinite(end))[mine], first)
+    waits = np.logical_or.reduceat((before & ~np.isfinite(end))[kept], first)
     length = np.where(np.isfinite(end), end, timeline.end_s)
     length -= floats(pods, "start_s")
     np.copyto(length, 0.0, where=~before)
-    return np.add.reduceat(length[mine], first), ~waits
+    return np.add.reduceat(length[kept], first), ~waits

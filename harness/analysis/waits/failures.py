@@ -96,7 +96,8 @@ def failures(timeline: Timeline) -> tuple[Failure, ...]:
 @remembered
 def own_events(timeline: Timeline) -> pd.DataFrame:
     """The events of the test's runs: those of others' runs say nothing about it."""
-    return timeline.events[_is_own(timeline)]
+    own = _is_own(timeline)
+    return timeline.events if own.all() else timeline.events[own]  # of a large test a copy is large
 
 
 @remembered

@@ -7,6 +7,8 @@ import numpy as np
 from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
 from harness.model.phases import POD_PHASES
 
+_BLOCK = 2**20  # rows
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
@@ -28,12 +30,14 @@ def tasks(timeline: Timeline) -> Tasks:
     pods = timeline.pods
     names = pods["task"].cat.categories.astype("str")
     task, shape = pods["task"].cat.codes.to_numpy(), (len(names), len(POD_PHASES))
-    length = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"), copy=False)
-    cell = task.astype(np.int64)
-    cell *= shape[1]
-    cell += pods["phase"].to_numpy()
-    seconds = np.bincount(cell, length, shape[0] * shape[1]).astype(np.float64)
-    seconds[np.bincount(cell, minlength=seconds.size) == 0] = np.nan
+    phase, start, end = pods["phase"].to_numpy(), floats(pods, "start_s"), floats(pods, "end_s")
+    seconds, found = np.zeros(shape[0] * shape[1]), np.zeros(shape[0] * shape[1], dtype=bool)
+    for low in range(0, len(pods), _BLOCK):  # intermediate columns would be as large as these
+        part = slice(low, low + _BLOCK)
+        cell = task[part].astype(np.int64) * shape[1] + phase[part]
+        np.add.at(seconds, cell, np.nan_to_num(end[part] - start[part], copy=False))
+        found[cell] = True
+    seconds[~found] = np.nan
     first = beginnings(pods["pod"].to_numpy())
     counts = np.bincount(task[first], minlength=len(names)).astype(np.int64)
     order = np.array([k for k in sorted(range(len(names)), key=names.__getitem__) if counts[k]], dtype=np.int64)

@@ -41,6 +41,7 @@ class WastedWork:
         return self.worked_s / useful if useful > 0 else np.inf
 
 
+@remembered
 def wasted_work(timeline: Timeline) -> WastedWork | None:
     """Sum up lost pods; none when no pod ran."""
     working = np.flatnonzero(timeline.of_runs(RUNNING, SERVING))

@@ -92,10 +92,10 @@ class Cluster:
             return LiveObserver(kubernetes=self._problem) if self._problem else None
         if not all(reflector.looked for reflector in self._reflectors):
             return None
-        ready, nodes = self._nodes.of_runs(self._pods.step_hosts or self._pods.hosts)
+        counted = self._nodes.of_steps(self._pods.step_hosts)
         return LiveObserver(
-            ready_nodes=ready,
-            nodes=nodes,
+            ready_nodes=counted[0] if counted else None,
+            nodes=counted[1] if counted else None,
             coming_nodes=self._node_claims.coming if self._karpenter else None,
             pods=self._pods.phases(),
         )
@@ -124,9 +124,10 @@ class Cluster:
             activity.worked = self._pods.runs if seen else None
             current = self._workflow_reflectors and all(each.current for each in self._workflow_reflectors)
             activity.persisted = self._workflows.persisted if current else None
+            activity.unfinished = self._workflows.unfinished if current else None
             if self._reflectors[0].listed:
                 self._nodes.listed()
-        activity.pods = activity.persisted = None
+        activity.pods = activity.persisted = activity.unfinished = None
         self._api.interrupt()
         for thread in threads:
             thread.join()

@@ -120,12 +120,13 @@ class Nodes:
             self._journal.write(replace(node, gone_at=self._journal.now()))
         self._unconfirmed.clear()
 
-    def of_runs(self, hosts: Iterable[str]) -> tuple[int, int]:
+    def of_steps(self, hosts: Iterable[str]) -> tuple[int, int] | None:
         """How many machines of the pools of `hosts` are ready now, and how many there are, as reports count them.
 
-        Of all machines as long as no pool is known.
+        None as long as no pool is known: the number of all machines would be another one.
         """
         pools = {self._pools[name] for name in hosts if name in self._pools}
-        machines = [node for node in tuple(self._nodes.values()) if not node.virtual]
-        counted = [node for node in machines if not pools or node.pool in pools]
+        if not pools:
+            return None
+        counted = [node for node in tuple(self._nodes.values()) if not node.virtual and node.pool in pools]
         return sum(self._ready.get(node.name, False) for node in counted), len(counted)

@@ -40,6 +40,7 @@ class Workflows:
 
     Attributes:
         choice: which workflows to read completely.
+        unfinished: the runs whose workflow is there and is not over.
     """
 
     def __init__(
@@ -59,16 +60,18 @@ class Workflows:
         self._clock = clock
         self._lock = threading.Lock()
         self.choice = WorkflowChoice(clock())
+        self.unfinished: set[str] = set()
 
     def see(self, change: str, manifest: Manifest) -> None:
         """Take in a workflow, complete or only its metadata."""
         metadata, status = manifest["metadata"], manifest.get("status") or {}
         created = stamp(metadata.get("creationTimestamp"))
-        if change == "DELETED" or (created and created.at < self._since):
-            self.choice.forget(str(metadata.get("namespace") or ""), str(metadata["name"]))
-            return
         labels = metadata.get("labels") or {}
         name = str(metadata["name"])
+        if change == "DELETED" or (created and created.at < self._since):
+            self.choice.forget(str(metadata.get("namespace") or ""), name)
+            self.unfinished.discard(str(labels.get(RUN_ID) or name))
+            return
         run, phase = str(labels.get(RUN_ID) or name), str(status.get("phase") or labels.get(_PHASE) or "")
         key = WorkflowKey(str(metadata.get("namespace") or ""), name, run)
         with self._lock:
@@ -77,8 +80,10 @@ class Workflows:
                 self._persisted[run] = phase == _GOOD
             if status:
                 self._record_reasons(manifest, run)
-            else:
-                self.choice.see(key, self._clock(), over=phase in {_GOOD, *_BAD}, failed=phase in _BAD)
+            else:  # what was read completely may be older than what the watch has shown
+                over = phase in {_GOOD, *_BAD}
+                (self.unfinished.discard if over else self.unfinished.add)(run)
+                self.choice.see(key, self._clock(), over=over, failed=phase in _BAD)
             if not phase or (name, phase) in self._recorded:
                 return
             self._recorded.add((name, phase))

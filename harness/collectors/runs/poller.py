@@ -119,7 +119,7 @@ class RunPoller:
     def _on_tick(self, now: Instant) -> list[Command]:
         going = self.going
         ends = self._report_ends(going, now.at) if self._arrivals.load is not Load.EXTERNAL else []
-        if not self.runs.isdisjoint(self._cluster.persisted or ()):
+        if self._shows_ends(going):
             self.counted_at = now.at
         state = self._state(going, now.s)
         since_s = now.s - self._polled_s
@@ -186,6 +186,15 @@ class RunPoller:
             self._known.drop(name)
             commands.append(Note("RunVanished", name, "the run is no longer listed, and its end was not seen"))
         return commands
+
+    def _shows_ends(self, going: AbstractSet[str]) -> bool:
+        """Whether the cluster would have shown the end of any of the runs: it has of one, or none of them is over.
+
+        Older platforms do not label persisted workflows.
+        """
+        unfinished = self._cluster.unfinished
+        all_unfinished = unfinished is not None and all(run in unfinished for run in going)
+        return all_unfinished or not self.runs.isdisjoint(self._cluster.persisted or ())
 
     def _report_ends(self, going: AbstractSet[str], now_at: int) -> list[Command]:
         """Report the ends that the cluster shows: the load need not wait for the listing, which adds details later."""

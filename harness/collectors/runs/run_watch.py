@@ -59,6 +59,7 @@ class RunWatch:
         self._submitted: set[str] = set()
         self._gone: dict[str, float] = {}  # left the selection of running ones, by name: when
         self._offloaded = False
+        self._counted_at: int | None = None  # every end until then was reported
         self._known = KnownRuns(observation.plan.target)
         self._known.resume(observation.folder.records(Event), observation.folder.records(Span))
         watched = target.watched()
@@ -97,10 +98,12 @@ class RunWatch:
         if not all(each.looked for each in self._reflectors):
             return None
         with self._lock:
-            return LiveObserver(runs=self._known.counts())
+            return LiveObserver(runs=self._known.counts(), ends_at=self._counted_at)
 
     def look(self) -> None:
         """Tell the other collectors which runs are the test's, and give up those that were deleted."""
+        if all(each.current for each in self._reflectors):
+            self._counted_at = self._journal.now()
         self._submitted |= {row.run for row in self._ledger.read() if row.run is not None}
         with self._lock:
             self._observation.activity.runs = self._submitted | self._known.open.keys() | self._known.over

@@ -45,12 +45,13 @@ class TestNodes:
         self, scene: Scene
     ) -> None:
         scene.nodes.see("ADDED", node(ready=None))
-        assert scene.nodes.of_runs(()) == (0, 1)
+        hosts = {node()["metadata"]["name"]}
+        assert scene.nodes.of_steps(hosts) == (0, 1)
         for _ in range(5):
             scene.nodes.see("MODIFIED", node())
-        assert scene.nodes.of_runs(()) == (1, 1)
+        assert scene.nodes.of_steps(hosts) == (1, 1)
         scene.nodes.see("DELETED", node(deletionTimestamp=time(90)))
-        assert scene.nodes.of_runs(()) == (0, 0)
+        assert scene.nodes.of_steps(hosts) == (0, 0)
         assert [(each.ready_at, each.gone_at) for each in scene.folder.records(Node)] == [
             (None, None),
             (at(5), None),
@@ -82,13 +83,14 @@ class TestNodes:
         for name, pool, ready in (("s", "system", 5), ("d", "drivers", 5), ("a", "steps", 5), ("b", "steps", None)):
             scene.nodes.see("ADDED", node(name, ready=ready, labels={"agentpool": pool}))
         scene.nodes.see("ADDED", node("v", labels={"agentpool": "steps", "type": "virtual-kubelet"}))
-        assert scene.nodes.of_runs(scene.pods.step_hosts) == (3, 4)
+        assert scene.nodes.of_steps(scene.pods.step_hosts) is None, "no step has a node yet"
         scene.pods.see("ADDED", pod("driver", "root.train-driver", node="d"))
-        assert (scene.pods.hosts, scene.pods.step_hosts) == ({"d"}, set())
+        assert scene.pods.hosts == {"d"}
+        assert scene.nodes.of_steps(scene.pods.step_hosts) is None, "drivers may run elsewhere"
         scene.pods.see("ADDED", pod("train", node="a"))
-        assert scene.nodes.of_runs(scene.pods.step_hosts) == (1, 2)
+        assert scene.nodes.of_steps(scene.pods.step_hosts) == (1, 2)
         scene.nodes.see("DELETED", node("a", labels={"agentpool": "steps"}))
-        assert scene.nodes.of_runs(scene.pods.step_hosts) == (0, 1), "the pool of a node that has gone is known"
+        assert scene.nodes.of_steps(scene.pods.step_hosts) == (0, 1), "the pool of a node that has gone is known"
 
     @pytest.mark.parametrize("label", ["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type", "other"])
     def test_its_machine_is_the_clouds_name_of_its_type(self, label: str) -> None:

@@ -78,6 +78,20 @@ class TestWorkflows:
         scene.workflows.see("DELETED", workflow("Succeeded", persisted=True))
         assert scene.workflows.persisted == {RUN: True}
 
+    def test_a_run_is_unfinished_while_the_watch_shows_its_workflow_before_its_end(self, scene: Scene) -> None:
+        scene.workflows.see("ADDED", workflow())
+        assert scene.workflows.unfinished == {RUN}, "the controller has not looked at it yet"
+        scene.workflows.see("MODIFIED", workflow("Running"))
+        assert scene.workflows.unfinished == {RUN}
+        scene.workflows.see("MODIFIED", workflow("Failed"))
+        scene.workflows.see("MODIFIED", workflow("Running", startedAt=time(2)))  # read before, and complete
+        assert not scene.workflows.unfinished
+
+    def test_the_run_of_a_deleted_workflow_is_not_known_to_be_unfinished(self, scene: Scene) -> None:
+        scene.workflows.see("ADDED", workflow("Running"))
+        scene.workflows.see("DELETED", workflow("Running"))
+        assert not scene.workflows.unfinished
+
     def test_workflows_of_other_tests_and_recorded_ones_are_ignored(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, recorded=((WF, "Running"),))
         scene.workflows.see("ADDED", workflow("Running"))

@@ -184,3 +184,18 @@ def test_ends_are_known_until_the_last_complete_listing_or_until_now_where_the_c
     machine.on(ClusterHint(Activity(pods=1, worked={"a"}, persisted={"a": True})))
     machine.on(tick(32.0))
     assert machine.counted_at == now(32.0).at
+
+
+def test_no_end_is_missing_while_the_cluster_shows_that_every_run_goes_on() -> None:
+    machine = poller()
+    machine.on(Started(now(1.0)))
+    machine.on(grew("a", "b"))
+    machine.on(ClusterHint(Activity(persisted={}, unfinished={"a"})))
+    machine.on(tick(30.0))
+    assert machine.counted_at == now(1.0).at, "of b nothing is known"
+    machine.on(ClusterHint(Activity(persisted={}, unfinished={"a", "b", "of another test"})))
+    machine.on(tick(31.0))
+    assert machine.counted_at == now(31.0).at
+    machine.on(ClusterHint(Activity(persisted={}, unfinished={"b"})))
+    machine.on(tick(32.0))
+    assert machine.counted_at == now(31.0).at, "the end of a may have been persisted"

@@ -5,6 +5,7 @@ import pytest
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.run_watch import RunWatch, open_collector
+from harness.collectors.source_health import UnreachableError
 from harness.model.phases import RUN, TASK
 from harness.model.plan import Plan
 from harness.model.records import Event, Sample, Span
@@ -107,6 +108,20 @@ def test_other_collectors_learn_which_runs_are_the_tests(observed):
     watch.see_over("ADDED", recorded("plain-dag"))
     watch.look()
     assert observed.activity.runs == {"plain-steps", "plain-dag"}
+
+
+def test_ends_are_known_until_the_last_look_at_which_both_watches_were_current(observed):
+    watch = Watch(observed)
+    watch.look()
+    assert watch._counted_at is None, "nothing was listed yet"
+    for each in watch._reflectors:
+        each.listed = each.looked = True
+    watch.look()
+    assert watch.live().ends_at == NOW
+    watch._reflectors[1]._health.failed(UnreachableError("connection refused"))
+    watch._counted_at = NOW - 1
+    watch.look()
+    assert watch.live().ends_at == NOW - 1
 
 
 def test_only_this_tests_runs_are_watched_those_that_have_ended_completely(observed):
