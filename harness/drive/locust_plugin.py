@@ -15,6 +15,7 @@ from harness.model.load_metrics import exposition
 from harness.plan import kubeconfig
 from harness.plan.environment import credentials, keep_grpc_from_forks, platform_host
 from harness.plan.options import SERVE_METRICS, WEB_HOST_NAME, register
+from harness.targets.credentials import Credentials
 from harness.targets.target import find
 
 from locust import events
@@ -31,10 +32,13 @@ _READABLE = (
 )
 
 
-def _read_kubeconfig(context: str) -> None:
-    """It takes a second, for which the first arrivals must not wait."""
+def _log_in(host: str, credentials: Credentials, context: str) -> None:
+    """Ask the kubeconfig and its plugins: it takes seconds, for which the first arrivals must not wait."""
     try:
-        kubeconfig.read_access(context)
+        if kubeconfig.names_kubeconfig(host):
+            kubeconfig.read_access(context)
+        elif credentials.token_command:
+            credentials.fields(host)
     except ConfigError as error:
         refuse(error)
 
@@ -91,15 +95,15 @@ class LocustPlugin:
         # As this process was started: a web form can't change them.
         host = environment.host or platform_host(self._platform.HOST_VARIABLE)
         try:
-            bound = BoundCredentials(host, credentials(options, self._platform))
+            given = credentials(options, self._platform)
         except ConfigError as error:
             refuse(error)
+        bound = BoundCredentials(host, given)
         statistics = Statistics(environment, self._target)
         # The progress line replaces the table that Locust prints every two seconds.
         options.only_summary = options.only_summary or not options.print_stats
         if isinstance(runner, WorkerRunner):
-            if kubeconfig.names_kubeconfig(host):
-                _read_kubeconfig(options.kube_context)
+            _log_in(host, given, options.kube_context)
             self._endpoint = WorkerEndpoint(runner, bound.for_master, statistics.row)
             self._endpoint.register()
         else:

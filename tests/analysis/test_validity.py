@@ -201,6 +201,7 @@ def test_the_headline_is_the_doubt_about_the_test_and_no_finding(tmp_path):
         (302, "a redirect to https://dex.example/auth", False),
         (407, "proxy authentication required", False),
         (200, "not a run: an HTML page", False),
+        (200, "not a run: an HTML page, “Sign in”", False),
         (403, "no right", True),
         (503, "an HTML page", True),
     ],
