@@ -294,13 +294,16 @@ def _cookies_for(host: str, file: str) -> str:
     for cookie in jar:
         cookie.expires = cookie.expires or None  # curl writes 0 for a session's
     request = Request(host if "://" in host else f"https://{host}")  # noqa: S310  # only asked for its cookies
-    expired = sum(cookie.is_expired() for cookie in jar)
+    unfit = {
+        "expired": sum(cookie.is_expired() for cookie in jar),
+        "only for https": sum(cookie.secure for cookie in jar) if request.type == "http" else 0,
+    }
     jar.add_cookie_header(request)
     found = request.get_header("Cookie") or ""
     if not found:
-        why = f": {counted(expired, 'cookie')} expired" if expired else ""
+        why = ", ".join(f"{counted(count, 'cookie')} {what}" for what, count in unfit.items() if count)
         raise ConfigError(
-            f"--cookie-file {file} has no cookie for {host}{why}",
+            f"--cookie-file {file} has no cookie for {host}{f' ({why})' if why else ''}",
             "log in with a browser at this very address, and export its cookies again",
         )
     return found

@@ -288,6 +288,19 @@ def test_one_in_two_hundred_may_be_refused_for_its_credentials(tmp_path, refused
     assert validity(story.timeline(tmp_path)).valid is valid
 
 
+def test_credentials_that_were_renewed_too_late_are_not_told_to_be_renewable(tmp_path):
+    def fix(*statuses):
+        story = Story(intended=len(statuses))
+        for seq, status in enumerate(statuses):
+            outcome = Outcome.ACCEPTED if status == 200 else Outcome.REJECTED
+            story.submit(seq, due=float(seq), outcome=outcome, status=status, error="expired")
+        (finding,) = credentials_refused.detect(story.timeline(tmp_path))
+        return finding.fix
+
+    assert "Give credentials that are renewed" in fix(200, 401, 401)
+    assert "before the platform refuses the old one" in fix(200, 401, 200)
+
+
 def test_lateness_begins_when_those_before_it_at_the_same_instant_could_have_left(tmp_path):
     """At 100 a second the third arrival of a worker's burst may leave 20 ms after it was due."""
     story = Story(intended=6)

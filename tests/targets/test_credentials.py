@@ -58,7 +58,8 @@ def test_all_that_was_given_becomes_header_fields(tmp_path):
     assert fields == {"Authorization": "Bearer secret", "kubeflow-userid": "me"}
     assert {"secret"} < set(given.secrets(GIVEN))
     assert "me" not in set(given.secrets(GIVEN)), "a user's name is no secret: it may be a namespace's, too"
-    assert "Cookie" not in given.fields("http://kfp.example/pipeline"), "a secure cookie needs TLS"
+    with pytest.raises(ConfigError, match="4 cookies only for https"):
+        given.fields("http://kfp.example/pipeline")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_a_test_that_begins_uses_what_the_command_printed_when_it_was_prepared(
 @pytest.mark.parametrize(
     ("cookie", "said"),
     [
-        ("kfp.example\tFALSE\t/\tTRUE\t1000000000\tsession\told\n", f"no cookie for {GIVEN}: 1 cookie expired"),
+        ("kfp.example\tFALSE\t/\tTRUE\t1000000000\tsession\told\n", f"no cookie for {GIVEN} (1 cookie expired)"),
         ("other.example\tFALSE\t/\tTRUE\t0\tsession\tnew\n", f"no cookie for {GIVEN}"),
     ],
 )
