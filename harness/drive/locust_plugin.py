@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.drive import cluster_secret, descriptors, interrupts, metrics_page, web_form, web_tab
+from harness.drive import cluster_secret, descriptors, interrupts, locust_log, metrics_page, web_form, web_tab
 from harness.drive.bound_credentials import BoundCredentials
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
@@ -23,6 +23,7 @@ from locust.runners import WorkerRunner
 
 _FAREWELL_S = 10.0
 _LOOPBACK = "127.0.0.1"
+_CLOSED = "concurrency"  # the one schedule whose load depends on users
 _OPEN = (
     "the web UI has no login: whoever reaches port {} of this machine can start tests and read their results\n"
     "  → leave --web-host out, or add --web-login"
@@ -111,6 +112,8 @@ class LocustPlugin:
             self._serve_metrics(self._coordinator, options)
             self._check(self._coordinator, web_ui, headless=options.headless)
             cluster_secret.say_exposure(runner, options)
+        if options.headless and options.schedule != _CLOSED and len(environment.user_classes) == 1:
+            locust_log.leave_out_users()
         if not options.headless or options.worker:  # else nothing happens before the test starts
             interrupts.leave_to_locust()
 

@@ -114,7 +114,10 @@ def test_every_report_says_what_detectors_lacked_and_what_would_show_it(full_sto
     assert logs["loses"] == "the error that the store returned"
     markdown, page = ((folder.path / name).read_text() for name in (REPORT_MARKDOWN, REPORT_HTML))
     assert "Missing: node cpu (metrics-server or Prometheus)" in markdown
-    assert "- `store-full` lacks the error that the store returned. Missing: step logs (Kubernetes access)" in markdown
+    assert (
+        "- `store-full` lacks the error that the store returned. Missing: step logs (records from Kubernetes)"
+        in markdown
+    )
     assert '<td class="long">node cpu (metrics-server or Prometheus)</td>' in page
     assert '<td class="long">the error that the store returned</td>' in page
     silent, less = (line for line in summary(result).splitlines() if "udged" in line)
