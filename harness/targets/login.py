@@ -2,6 +2,10 @@
 
 import re
 
+from harness.targets import kube_service
+
+_CERTIFICATE = re.compile(r"no required ssl certificate|client certificate", re.IGNORECASE)
+_PLAIN_HTTP = re.compile(r"plain http request|http request to an https server", re.IGNORECASE)
 _USER_HEADER = re.compile(r"user identity header|kubeflow-userid", re.IGNORECASE)
 _USER_HINT = (
     "name the user as the gateway would: --header 'kubeflow-userid: me@example.org'; from outside the cluster, give "
@@ -21,3 +25,12 @@ def refusal_hint(said: str, variables: str = "PIPESWARM_TOKEN") -> str:
         f"give a bearer token (--token-file, or {variables} in the environment), or the cookies of a browser that is "
         "logged in (--cookie-file)"
     )
+
+
+def hint_for(said: str, otherwise: str) -> str:
+    """What to do after an answer that is no success, by its text."""
+    if _CERTIFICATE.search(said):
+        return "give the client's certificate that the server asks for: --client-certificate, --client-key"
+    if _PLAIN_HTTP.search(said):
+        return "the server speaks TLS there: give --host https://…"
+    return kube_service.hint_for(said, otherwise)

@@ -106,6 +106,8 @@ def test_a_rejected_submission_keeps_status_and_message(answer, status, said):
     [
         (HttpAnswer(200, b"<!doctype html><title>Sign in"), "an HTML page, “Sign in”"),
         (HttpAnswer(400, b"<html><head><title>400 No  certificate</title>"), "“400 No certificate”"),
+        (HttpAnswer(400, b"<html><title>400 No required SSL certificate was sent</title>"), "--client-certificate"),
+        (HttpAnswer(400, b"<html><title>400 The plain HTTP request was sent to HTTPS port</title>"), "--host https://"),
         (HttpAnswer(403, b'{"error": "no user identity header"}'), "--header 'kubeflow-userid: me@example.org'"),
         (HttpAnswer(401, b'{"message": "no token"}'), "--token-file"),
         (HttpAnswer(302, b"", {"location": "/dex/auth"}), "302, a redirect to /dex/auth"),

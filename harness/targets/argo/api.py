@@ -13,8 +13,8 @@ import orjson
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest, html_page, redirection
 from harness.targets.argo.manifest import GROUP_VERSION
-from harness.targets.kube_service import hint_for, is_unserved
-from harness.targets.login import REDIRECT_HINT, refusal_hint
+from harness.targets.kube_service import is_unserved
+from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 
 JSON = {"content-type": "application/json"}
 MERGE_PATCH = {"content-type": "application/merge-patch+json"}

@@ -10,8 +10,7 @@ import orjson
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.targets.hetida.answers import error_text
-from harness.targets.kube_service import hint_for
-from harness.targets.login import refusal_hint
+from harness.targets.login import hint_for, refusal_hint
 
 JSON = {"content-type": "application/json"}
 _PINGS = 3

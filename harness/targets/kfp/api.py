@@ -10,8 +10,7 @@ import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest, html_page, redirection
-from harness.targets.kube_service import hint_for
-from harness.targets.login import REDIRECT_HINT, refusal_hint
+from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 
 ROOT = "/apis/v2beta1"
 JSON = {"content-type": "application/json"}
