@@ -123,7 +123,7 @@ def hosts_text(result: Result) -> str:
         return "as processes" + (f" on {counted(count, 'machine')}" if count else "")
     if result.workers is not None:
         return f"on {len(result.workers.workers)} replicas"
-    machines = None if result.peak_nodes is None else f"on up to {result.peak_nodes} nodes"
+    machines = None if result.peak_nodes is None else f"on up to {counted(result.peak_nodes, 'node')}"
     if result.virtual is not None:
         also = counted(result.virtual.nodes, "virtual node")
         return f"on {also}" if machines is None else f"{machines} and {also}"

@@ -12,7 +12,7 @@ from harness.model.records import Outcome
 # 401 of a platform, 407 of a proxy before it, and the ways to a login page: 303 and 307 keep or lose the method.
 _STATUSES = (401, 407, 302, 303, 307, 308)
 # A login page that is sent at once, by a gateway before the platform.
-_LOGIN_PAGE = re.compile(r"not a (?:run|workflow): an HTML page")
+_LOGIN_PAGE = re.compile(r"not a (?:run|workflow): an HTML page.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

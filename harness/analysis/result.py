@@ -131,6 +131,8 @@ class Result:
     @property
     def name(self) -> str:
         """The test's name, from its plan: a renamed folder gives the same report."""
+        if self.plan.name:
+            return self.plan.name
         schedule = str(self.plan.schedule.get("name", "observed"))
         return run_name(self.plan.target, schedule, self.ledger.intended, self.started_at)
 

@@ -8,7 +8,7 @@ from typing import Any
 from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer
 from harness.analysis.capacity.answered import Answered, amount, interval, proposal, sentence
 from harness.cli import printing
-from harness.model.units import counted, format_duration
+from harness.model.units import counted, format_count, format_duration
 
 _TITLES = {RUNS: "runs", NODES: "nodes", WITHIN: "time"}
 
@@ -52,8 +52,10 @@ def as_text(answered: Answered) -> str:
     """The answer as lines for a terminal, at most 100 columns wide."""
     model, first, fitted = answered.model, answered.first, answered.model.fitted_on
     likely = sorted(model.weights.items(), key=lambda item: -item[1])[:3]
-    weights = ", ".join(f"{law.name} {weight:.0%}" for law, weight in likely)
-    laws = f" (weights: {weights})" if answered.name == model.law.name else ""
+    weights = ", ".join(f"{law.name.replace(', ', ' + ')} {weight:.0%}" for law, weight in likely)
+    most = f", the best {len(likely)}" if len(model.weights) > len(likely) else ""
+    averaged = len(model.weights) > 1 and answered.name == model.law.name
+    laws = f" (an average of {len(model.weights)} models by their fit{most}: {weights})" if averaged else ""
     ranges = (_span(fitted.runs, "run"), _span(fitted.nodes, fitted.unit), _times(*fitted.duration_s))
     cost = answered.cost(first)
     rows = [
@@ -97,7 +99,7 @@ def _whole(value: float | None) -> float | None:
 
 def _span(ends: tuple[float, float], noun: str) -> str:
     low, high = ends
-    return counted(high, noun) if low == high else f"{low:,.4g} to {counted(high, noun)}"
+    return counted(high, noun) if low == high else f"{format_count(low)} to {counted(high, noun)}"
 
 
 def _times(low: float, high: float) -> str:

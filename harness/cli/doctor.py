@@ -89,8 +89,9 @@ def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> 
         proof = route.credentials.fields(route.address)
     except PipeswarmError as error:
         return plan, [Check("platform", State.BROKEN, error.message, error.hint)]
-    bearer = proof.get("Authorization", "").removeprefix("Bearer ")
-    return plan, [token(bearer, time.time()), *platform(target.from_plan(plan), plan, settings)]
+    bearer = proof.pop("Authorization", "").removeprefix("Bearer ")
+    others = (*(f"header {name}" for name in proof), *(["client certificate"] if route.credentials.certificate else ()))
+    return plan, [token(bearer, time.time(), others), *platform(target.from_plan(plan), plan, settings)]
 
 
 def _machine(runs_dir: Path) -> "Iterable[Check]":

@@ -194,7 +194,7 @@ def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int
 
     name = arguments.run_name or run_name(plan.target, what, size, time.time_ns())
     folder = RunFolder.create(Path(arguments.runs_dir), name, exactly=bool(arguments.run_name))
-    folder.write_plan(plan)
+    folder.write_plan(replace(plan, name=arguments.run_name or ""))
     return folder
 
 

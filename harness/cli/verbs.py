@@ -6,11 +6,15 @@ which keeps start-up fast.
 
 import argparse
 import importlib
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from harness.cli import completion
+from harness.model.errors import suggestion
+
+_CHOICE, _QUOTED = re.compile(r"invalid choice: .*"), re.compile(r"'([^']*)'")
 
 VERBS: tuple[tuple[str, str, str], ...] = (
     ("init", "write the files that a load test of your own begins from", "harness.cli.init"),
@@ -60,7 +64,7 @@ def run(given: Sequence[str]) -> int:
 
 def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
     """The verb in `given` and its arguments; exits with 2 if they are invalid."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="pipeswarm",
         description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
         epilog="Scenarios: generate-scenarios. Load: pipeswarm load kfp, or locust -f LOCUSTFILE.",
@@ -82,6 +86,17 @@ def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
         parser.error(_unknown(given[0]))
     arguments = parser.parse_args(given)
     return modules[given[0]], arguments
+
+
+class _Parser(argparse.ArgumentParser):
+    """Asks whether the nearest choice was meant; the verbs' parsers are of this class, too."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2."""
+        if found := _CHOICE.search(message):
+            given, *choices = _QUOTED.findall(found[0])
+            message += f"; {suggestion(given, choices).strip()}" if suggestion(given, choices) else ""
+        super().error(message)
 
 
 def _unknown(verb: str) -> str:

@@ -96,10 +96,14 @@ RIGHTS = (
 )
 
 
-def token(text: str, now_s: float) -> Check:
-    """The expiry of a bearer token, if it is a JWT. Its signature is the platform's business."""
+def token(text: str, now_s: float, others: Sequence[str] = ()) -> Check:
+    """The expiry of a bearer token, if it is a JWT. Its signature is the platform's business.
+
+    `others` name what else is sent to prove who asks.
+    """
     if not text:
-        return Check("token", State.OK, "none is set: requests are anonymous")
+        found = f"none; sent instead: {', '.join(others)}" if others else "none is set: requests are anonymous"
+        return Check("token", State.OK, found)
     expires_s = expiry(text)
     if expires_s is None:
         return Check("token", State.OK, "its expiry is not known: it is no JWT with an expiry")

@@ -15,6 +15,7 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.plan.environment import proxy_for
 from harness.plan.http_proxy import Proxy
+from harness.plan.unanswered import hint
 from harness.targets.credentials import Credentials, HeaderFields
 
 _USER_AGENT = "pipeswarm-observer"
@@ -101,7 +102,7 @@ class Http:
         except urllib3.exceptions.HTTPError as error:
             way = f" through the proxy {self._proxy}" if self._proxy else ""
             raise TargetUnreachableError(
-                f"{self._address} does not answer{way}: {error}", "check the address, and that the platform is up"
+                f"{self._address} does not answer{way}: {error}", hint(str(error), self._address, self._proxy)
             ) from error
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._proving.refused()

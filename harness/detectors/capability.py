@@ -58,13 +58,22 @@ class Capability(StrEnum):
 
     @property
     def missing(self) -> str:
-        """The reason to report when it was not observed."""
+        """The reason to report when nothing was observed at all."""
         return _SOURCES[self].missing
 
     @property
     def shown_by(self) -> tuple[Access, ...]:
         """What shows it: any one of these is enough."""
         return _SOURCES[self].shown_by
+
+    def reason(self, timeline: Timeline) -> str:
+        """The reason to report when this timeline does not show it."""
+        return self.missing.replace(_NO_ACCESS, _NONE) if _cluster_seen(timeline) else self.missing
+
+    def sources(self, timeline: Timeline) -> str:
+        """What would have shown it."""
+        seen = _cluster_seen(timeline)
+        return " or ".join(_RECORDS if seen and each is Access.KUBECONFIG else each for each in self.shown_by)
 
 
 class _Source(NamedTuple):
@@ -73,7 +82,14 @@ class _Source(NamedTuple):
     shown_by: tuple[Access, ...]
 
 
+_NO_ACCESS, _NONE = "no access to Kubernetes", "there were none"
+_RECORDS = "records from Kubernetes"  # where there is access, but they did not come
 _UNREADABLE = "kubernetes workflow"  # begins the names of sources of workflows that could not be read
+
+
+def _cluster_seen(timeline: Timeline) -> bool:
+    """Whether the observer had access to Kubernetes."""
+    return len(timeline.nodes) > 0 or len(timeline.pods) > 0
 
 
 def _runs(timeline: Timeline) -> bool:
@@ -103,23 +119,22 @@ _SOURCES: Mapping[Capability, _Source] = {
     Capability.RUNS: _Source(_runs, "no run was observed on the platform", _API),
     Capability.PODS: _Source(
         lambda t: len(t.pods) > 0,
-        "no pods were observed: no access to Kubernetes, or not to the runs' namespace",
+        f"no pods were observed: {_NO_ACCESS}, or not to the runs' namespace",
         _CLUSTER,
     ),
     Capability.NODES: _Source(
         lambda t: len(t.nodes) > 0,
-        "no nodes were observed: no access to Kubernetes, or no permission to list nodes",
+        f"no nodes were observed: {_NO_ACCESS}, or no permission to list nodes",
         _CLUSTER,
     ),
     Capability.POD_EVENTS: _Source(
         lambda t: bool((t.events["kind"] == "Pod").any()),
-        "no pod events were observed: no access to Kubernetes, or no permission to list events",
+        f"no pod events were observed: {_NO_ACCESS}, or no permission to list events",
         _CLUSTER,
     ),
     Capability.WORKFLOWS: _Source(
         _workflows,
-        "the messages of Argo workflows' nodes: none could be read (no access to Kubernetes, or no permission to get "
-        "workflows)",
+        f"the messages of Argo workflows' nodes: none could be read ({_NO_ACCESS}, or no permission to get workflows)",
         _CLUSTER,
     ),
     Capability.LOGS: _Source(

@@ -15,6 +15,10 @@ _FIX = (
     "account's token, --kubeconfig-token for what an exec plugin prints, or --cookie-file with a session that outlasts "
     "the test; pipeswarm doctor says when a token expires."
 )
+_LATE_FIX = (
+    "Renew the token or the session some minutes before the platform refuses the old one: files are read every 30 "
+    "seconds and after a 401, and a request is built up to a second before it is sent."
+)
 _PROXY_FIX = "Check the account in HTTPS_PROXY or HTTP_PROXY."
 _PROXY = 407
 
@@ -35,8 +39,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     if found.expires:
         facts.append(Evidence(f"the token of the test's start expires at {found.expires}"))
     if found.accepted_after:
-        facts.append(Evidence(f"{found.accepted_after:,} later submissions were accepted: it was renewed"))
-    only_proxy = set(found.statuses) == {_PROXY}
+        facts.append(Evidence(f"{found.accepted_after:,} later submissions were accepted, with renewed credentials"))
+    fix = _LATE_FIX if found.accepted_after else _FIX
     return [
         Finding(
             NAME,
@@ -44,7 +48,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"{moment(found.from_s)} on",
             0.95,
             tuple(facts),
-            _PROXY_FIX if only_proxy else _FIX,
+            _PROXY_FIX if set(found.statuses) == {_PROXY} else fix,
             (),
             broke(found.share),
         )

@@ -80,7 +80,7 @@ def uses(detector: Detector) -> Mapping[Capability, str]:
 def _lacked(detector: Detector, timeline: Timeline) -> tuple[Lack, ...]:
     never = _NEVER_SHOWN.get(timeline.plan.target, frozenset())
     return tuple(
-        Lack(each, " or ".join(each.shown_by), loses)
+        Lack(each, each.sources(timeline), loses)
         for each, loses in uses(detector).items()
         if each not in never and not each.observed(timeline)
     )
@@ -88,7 +88,7 @@ def _lacked(detector: Detector, timeline: Timeline) -> tuple[Lack, ...]:
 
 def _judge(detector: Detector, timeline: Timeline) -> list[Finding]:
     needs = [Capability(name) for name in detector.NEEDS]
-    if missing := [need.missing for need in needs if not need.observed(timeline)]:
+    if missing := [need.reason(timeline) for need in needs if not need.observed(timeline)]:
         raise CannotJudgeError("; ".join(missing))
     unseen = gaps(timeline) if set(needs) & OF_KUBERNETES else ()
     return [replace(finding, evidence=(*finding.evidence, *unseen)) for finding in detector.detect(timeline)]

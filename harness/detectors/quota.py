@@ -59,7 +59,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         by_quota.setdefault((each.namespace, each.quota), []).append(each)
     shows = (Capability.WORKFLOWS,) if timeline.plan.target in _BY_WORKFLOWS else _SOURCES
     if not by_quota and not any(each.observed(timeline) for each in shows):
-        raise CannotJudgeError(Capability.WORKFLOWS.missing)
+        raise CannotJudgeError(Capability.WORKFLOWS.reason(timeline))
     return [_finding(timeline, by_quota[key]) for key in sorted(by_quota)]
 
 

@@ -76,4 +76,4 @@ def detect(timeline: Timeline) -> list[Finding]:
 def _unseen(timeline: Timeline) -> list[str]:
     """Why some kinds of observations are missing that the platform could show."""
     kinds = _OF_SERVICES if timeline.answers_are_results else _OF_PODS
-    return [each.missing for each in kinds if not each.observed(timeline)]
+    return [each.reason(timeline) for each in kinds if not each.observed(timeline)]

@@ -23,6 +23,7 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.plan import Limits
 from harness.plan.environment import proxy_for
+from harness.plan.unanswered import hint
 from harness.targets.credentials import Credentials, HeaderFields
 
 _USER_AGENT = "pipeswarm"
@@ -152,7 +153,7 @@ class HttpClient:
                 connection.close()
             way = f" through the proxy {self._proxy}" if self._proxy else ""
             raise TargetUnreachableError(
-                f"{self._host} does not answer{way}: {_describe(error)}", _hint(error, self._host)
+                f"{self._host} does not answer{way}: {_describe(error)}", hint(str(error), self._host, self._proxy)
             ) from error
         if reusable:
             self._idle.append(connection)
@@ -247,15 +248,6 @@ def _describe(error: Exception) -> str:
     if isinstance(error, HTTPParseError):
         return f"the response is not HTTP ({error.args[0]})"
     return str(error) or type(error).__name__
-
-
-def _hint(error: Exception, host: str) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return "set SSL_CERT_FILE to the file of its certificate authority, or skip the check with --insecure"
-    if isinstance(error, ssl.SSLError):
-        return "if it speaks plain HTTP, give --host http://…: without a scheme it is https"
-    assumed = "" if "://" in host else f" Without a scheme it is read as https://{host}"
-    return f"is --host right, and is the platform running?{assumed}"
 
 
 def _tls_context(*, verify: bool) -> ssl.SSLContext:

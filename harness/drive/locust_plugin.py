@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.drive import cluster_secret, descriptors, interrupts, metrics_page, web_form, web_tab
+from harness.drive import cluster_secret, descriptors, interrupts, locust_log, metrics_page, web_form, web_tab
 from harness.drive.bound_credentials import BoundCredentials
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
@@ -15,6 +15,7 @@ from harness.model.load_metrics import exposition
 from harness.plan import kubeconfig
 from harness.plan.environment import credentials, keep_grpc_from_forks, platform_host
 from harness.plan.options import SERVE_METRICS, WEB_HOST_NAME, register
+from harness.targets.credentials import Credentials
 from harness.targets.target import find
 
 from locust import events
@@ -22,6 +23,7 @@ from locust.runners import WorkerRunner
 
 _FAREWELL_S = 10.0
 _LOOPBACK = "127.0.0.1"
+_CLOSED = "concurrency"  # the one schedule whose load depends on users
 _OPEN = (
     "the web UI has no login: whoever reaches port {} of this machine can start tests and read their results\n"
     "  → leave --web-host out, or add --web-login"
@@ -31,10 +33,13 @@ _READABLE = (
 )
 
 
-def _read_kubeconfig(context: str) -> None:
-    """It takes a second, for which the first arrivals must not wait."""
+def _log_in(host: str, credentials: Credentials, context: str) -> None:
+    """Ask the kubeconfig and its plugins: it takes seconds, for which the first arrivals must not wait."""
     try:
-        kubeconfig.read_access(context)
+        if kubeconfig.names_kubeconfig(host):
+            kubeconfig.read_access(context)
+        elif credentials.token_command:
+            credentials.fields(host)
     except ConfigError as error:
         refuse(error)
 
@@ -91,15 +96,15 @@ class LocustPlugin:
         # As this process was started: a web form can't change them.
         host = environment.host or platform_host(self._platform.HOST_VARIABLE)
         try:
-            bound = BoundCredentials(host, credentials(options, self._platform))
+            given = credentials(options, self._platform)
         except ConfigError as error:
             refuse(error)
+        bound = BoundCredentials(host, given)
         statistics = Statistics(environment, self._target)
         # The progress line replaces the table that Locust prints every two seconds.
         options.only_summary = options.only_summary or not options.print_stats
         if isinstance(runner, WorkerRunner):
-            if kubeconfig.names_kubeconfig(host):
-                _read_kubeconfig(options.kube_context)
+            _log_in(host, given, options.kube_context)
             self._endpoint = WorkerEndpoint(runner, bound.for_master, statistics.row)
             self._endpoint.register()
         else:
@@ -107,6 +112,8 @@ class LocustPlugin:
             self._serve_metrics(self._coordinator, options)
             self._check(self._coordinator, web_ui, headless=options.headless)
             cluster_secret.say_exposure(runner, options)
+        if options.headless and options.schedule != _CLOSED and len(environment.user_classes) == 1:
+            locust_log.leave_out_users()
         if not options.headless or options.worker:  # else nothing happens before the test starts
             interrupts.leave_to_locust()
 

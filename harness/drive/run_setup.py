@@ -30,6 +30,7 @@ from harness.store.baselines import keep_baseline
 from harness.store.claims import Claim
 from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS, Recorder, RunFolder, Tail
 from harness.targets.credentials import Credentials, expiry
+from harness.targets.kube_service import KubeService, is_kube_service
 from harness.targets.target import CleansUp, Cleanup, Platform, Redactable, SetUp, Target
 
 
@@ -152,6 +153,8 @@ def _set_up(checked: Checked, context: RunContext) -> tuple[Plan, SetUp]:
         checked, context.simulator.url if context.simulator else settings.host, simulated=context.simulator is not None,
         command=("locust", *sys.argv[1:]), started_at=time.time_ns(), workers=context.workers,
     )  # fmt: skip
+    if is_kube_service(plan.host):
+        KubeService.parse(plan.host)  # a mistyped one is told as that
     if kubeconfig.names_kubeconfig(plan.host) and not context.with_credentials:  # any visitor can enter a host
         raise ConfigError("the kubeconfig is not for hosts of the web form", f"start with --host {plan.host}")
     plan = kubeconfig.resolved(plan)

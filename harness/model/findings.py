@@ -54,12 +54,23 @@ class JudgedWithLess:
     lacked: tuple[Lack, ...]
 
 
+_OR = " or "
+
+
 def by_sources(judgements: Iterable[NotJudged | JudgedWithLess]) -> dict[str, list[str]]:
     """The names of detectors by the sources of what they lacked; under "" those that lacked nothing."""
     found: dict[str, list[str]] = {}
     for each in judgements:
-        found.setdefault(" and ".join(dict.fromkeys(lack.sources for lack in each.lacked)), []).append(each.name)
+        found.setdefault(_all_of(dict.fromkeys(lack.sources for lack in each.lacked)), []).append(each.name)
     return found
+
+
+def _all_of(sources: Iterable[str]) -> str:
+    """What shows everything, where each of `sources` is one way or several: "A, and B or C"."""
+    ways = {each: frozenset(each.split(_OR)) for each in sources}
+    # "A or B" goes without saying where A is needed anyway.
+    needed = [each for each in ways if not any(other < ways[each] for other in ways.values())]
+    return (", and " if any(_OR in each for each in needed) else " and ").join(needed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,13 @@
 """One HTTP exchange as values: targets make the request and read the response, clients send it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from html import unescape
 
 _LONGEST_PLACE = 200
+_LONGEST_HEAD, _LONGEST_TITLE = 4096, 100
+_TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,16 @@ def redirection(answer: HttpAnswer) -> str:
         return ""
     place = answer.headers.get("location", "nowhere").partition("?")[0].partition("#")[0]
     return f"a redirect to {place[:_LONGEST_PLACE]}"
+
+
+def html_page(body: bytes) -> str:
+    """What an HTML page is called in messages, with its title, which mostly says why it came; "" of other bodies."""
+    start = body[:_LONGEST_HEAD].lstrip()
+    if not start[:20].lower().startswith((b"<!doctype html", b"<html")):
+        return ""
+    title = _TITLE.search(start)
+    text = " ".join(unescape(title[1].decode(errors="replace")).split())[:_LONGEST_TITLE] if title else ""
+    return f"an HTML page, “{text}”" if text else "an HTML page"
 
 
 # Sends one request, once. Raises `TargetUnreachableError` if there is no response.

@@ -75,6 +75,7 @@ class Plan:
     observer: ObserverPlan = field(default_factory=ObserverPlan)
     platform_versions: Mapping[str, str] = field(default_factory=dict)
     traced: bool = False  # each submission names its trace, so that the platform's spans join it
+    name: str = ""  # given with --run-name; "" for that of `run_name`
     id: str = ""  # of a test that is driven here; a worker's records name it, wherever they are found
 
     @classmethod

@@ -95,9 +95,14 @@ def format_duration(seconds: float) -> str:
 
 
 def counted(count: float, noun: str) -> str:
-    """A count with its noun, which has a regular plural: ``1 run``, ``1,200 nodes``, ``2.5 nodes``."""
-    shown = f"{count:,.0f}" if count == round(count) else f"{count:,.4g}"
-    return f"{shown} {noun}" if count == 1 else f"{shown} {noun}s"
+    """A count with its noun, which has a regular plural: ``1 run``, ``1,200 nodes``; means as ``2.5 nodes``."""
+    shown = format_count(count)
+    return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}s"
+
+
+def format_count(count: float) -> str:
+    """A count, or a mean of counts with one decimal: ``1,200``, ``14.9``; below 1 with two digits."""
+    return f"{count:.2g}" if 0 < abs(count) < 1 else f"{count:,.1f}".removesuffix(".0")
 
 
 def format_bytes(count: float) -> str:

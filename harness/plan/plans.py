@@ -62,6 +62,7 @@ def plan_load(
         redact=settings.redact,
         observer=settings.observer,
         traced=settings.traced,
+        name=settings.run_name,
     )
 
 

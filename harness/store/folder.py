@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Generic, Self, TypeVar, get_origin, get_type_h
 import orjson
 
 from harness import reading
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, suggestion
 from harness.model.plan import Plan
 from harness.model.records import Event, Node, PodSpans, Sample, Span, Submission
 from harness.store import checks, csv_files, files, manifest, names
@@ -106,7 +106,8 @@ class RunFolder:
             ConfigError: there is no run at `path`.
         """
         if not path.is_dir():
-            raise ConfigError(f"there is no run folder at {path}", "give a folder below runs/")
+            near = suggestion(path.name, [each.parent.name for each in path.parent.glob(f"*/{MANIFEST}")])
+            raise ConfigError(f"there is no run folder at {path}", f"{near}give a folder below runs/")
         if not cls(path).has(MANIFEST):
             raise ConfigError(f"{path} is not a run folder: it has no {MANIFEST}", "give a folder below runs/")
         return cls(path)

@@ -18,6 +18,7 @@ from urllib.request import Request
 
 from harness import reading
 from harness.model.errors import ConfigError
+from harness.model.units import counted
 from harness.targets.kube_service import is_kube_service
 from harness.targets.origin import same_origin
 
@@ -29,6 +30,7 @@ _RUN_EVERY_S = 120.0
 _RUN_AFTER_REFUSAL_S = 5.0
 _RUN_AT_MOST_S = 60.0
 _BEFORE_EXPIRY_S = 30.0
+_PRINTED: dict[tuple[str, ...], tuple[str, float]] = {}  # by command: the latest token, and the monotonic time
 _FIELD = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)")
 _OURS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
 _SECRET_FIELD = re.compile(r"auth|token|key|secret|cookie|session|password", re.IGNORECASE)
@@ -64,14 +66,17 @@ class Credentials:
         return any(proofs)
 
     def fields(self, host: str) -> dict[str, str]:
-        """The header fields for requests to `host`; reads the files, and runs the command where there is no `token`.
+        """The header fields for requests to `host`; reads the files.
+
+        Without a `token` the command is run. It takes seconds, for which no arrival can wait: a JWT that it printed in
+        this process is used until shortly before its expiry, another token for two minutes.
 
         Raises:
             ConfigError: a file can't be read or is not what it should be, or the command fails.
         """
         fields = dict(self.headers)
         token = _one_line(self.token, "PIPESWARM_TOKEN") or _token_in(self.token_file)
-        if token := token or _token_of(self.token_command):
+        if token := token or _remembered(self.token_command) or _token_of(self.token_command):
             fields["Authorization"] = f"Bearer {token}"
         if cookies := _cookies_for(host, self.cookie_file):
             fields["Cookie"] = cookies
@@ -103,7 +108,7 @@ class Credentials:
                 context.load_cert_chain(self.certificate, self.key or None, password=_refuse_password)
         except (OSError, ssl.SSLError, ValueError) as error:
             raise ConfigError(
-                f"--client-certificate {self.certificate}: {_reason(error)}",
+                f"--client-certificate {self.certificate}: {_reason(error, self.key or self.certificate)}",
                 "give a certificate in PEM, and its key, without a password, in --client-key",
             ) from error
 
@@ -172,6 +177,7 @@ class HeaderFields:
             self._due_s = self._clock() + self._good_for_s()
 
     def _fetch(self) -> None:
+        _PRINTED.pop(self._credentials.token_command, None)
         try:
             fields = self._credentials.fields(self._host)
         except ConfigError:
@@ -240,6 +246,14 @@ def expiry(token: str) -> float | None:
     return at_s if 0 <= at_s <= _LATEST_S else None
 
 
+def _remembered(command: tuple[str, ...]) -> str:
+    """What the command printed in this process, while that can be used; see `Credentials.fields`."""
+    token, at_s = _PRINTED.get(command, ("", 0.0))
+    expires_s = expiry(token)
+    fresh = time.monotonic() - at_s < _RUN_EVERY_S if expires_s is None else expires_s > time.time() + _BEFORE_EXPIRY_S
+    return token if fresh else ""
+
+
 def _token_of(command: tuple[str, ...]) -> str:
     if not command:
         return ""
@@ -251,7 +265,9 @@ def _token_of(command: tuple[str, ...]) -> str:
         raise ConfigError(f"there is no token: {error}", "does kubectl log in?") from error
     if done.returncode:
         raise ConfigError(done.stderr.strip().removeprefix("error: ") or "there is no token", "does kubectl log in?")
-    return _one_line(done.stdout, "the kubeconfig")
+    token = _one_line(done.stdout, "the kubeconfig")
+    _PRINTED[command] = (token, time.monotonic())
+    return token
 
 
 def _one_line(token: str, where: str) -> str:
@@ -278,13 +294,26 @@ def _cookies_for(host: str, file: str) -> str:
     for cookie in jar:
         cookie.expires = cookie.expires or None  # curl writes 0 for a session's
     request = Request(host if "://" in host else f"https://{host}")  # noqa: S310  # only asked for its cookies
+    unfit = {
+        "expired": sum(cookie.is_expired() for cookie in jar),
+        "only for https": sum(cookie.secure for cookie in jar) if request.type == "http" else 0,
+    }
     jar.add_cookie_header(request)
-    return request.get_header("Cookie") or ""
+    found = request.get_header("Cookie") or ""
+    if not found:
+        why = ", ".join(f"{counted(count, 'cookie')} {what}" for what, count in unfit.items() if count)
+        raise ConfigError(
+            f"--cookie-file {file} has no cookie for {host}{f' ({why})' if why else ''}",
+            "log in with a browser at this very address, and export its cookies again",
+        )
+    return found
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, key: str = "") -> str:
     if isinstance(error, ssl.SSLError):
-        return "not a certificate with its key"
+        if error.reason == "KEY_VALUES_MISMATCH":
+            return f"the key in {key} is not that of this certificate"
+        return f"there is no certificate in it, or no key in {key}" if key else "there is no certificate in it"
     return getattr(error, "strerror", None) or str(error)
 
 

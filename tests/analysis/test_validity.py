@@ -201,6 +201,7 @@ def test_the_headline_is_the_doubt_about_the_test_and_no_finding(tmp_path):
         (302, "a redirect to https://dex.example/auth", False),
         (407, "proxy authentication required", False),
         (200, "not a run: an HTML page", False),
+        (200, "not a run: an HTML page, “Sign in”", False),
         (403, "no right", True),
         (503, "an HTML page", True),
     ],
@@ -285,6 +286,19 @@ def test_one_in_two_hundred_may_be_refused_for_its_credentials(tmp_path, refused
     for seq in range(200 - refused, 200):
         story.submit(seq, due=0.1 * seq, outcome=Outcome.REJECTED, status=401, error="expired")
     assert validity(story.timeline(tmp_path)).valid is valid
+
+
+def test_credentials_that_were_renewed_too_late_are_not_told_to_be_renewable(tmp_path):
+    def fix(*statuses):
+        story = Story(intended=len(statuses))
+        for seq, status in enumerate(statuses):
+            outcome = Outcome.ACCEPTED if status == 200 else Outcome.REJECTED
+            story.submit(seq, due=float(seq), outcome=outcome, status=status, error="expired")
+        (finding,) = credentials_refused.detect(story.timeline(tmp_path))
+        return finding.fix
+
+    assert "Give credentials that are renewed" in fix(200, 401, 401)
+    assert "before the platform refuses the old one" in fix(200, 401, 200)
 
 
 def test_lateness_begins_when_those_before_it_at_the_same_instant_could_have_left(tmp_path):

@@ -51,3 +51,10 @@ def test_a_schedule_that_is_none_is_told_all_there_are(tmp_path, monkeypatch, ca
     names = ("constant", "poisson", "ramp", "spread", "burst", "stages", "replay", "concurrency")
     assert all(name in said for name in names)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_nearest_choice_is_proposed(capsys):
+    with pytest.raises(SystemExit) as exited:
+        main(["load", "kpf"])
+    assert exited.value.code == 2
+    assert capsys.readouterr().err.rstrip().endswith("; did you mean 'kfp'?")

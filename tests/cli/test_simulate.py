@@ -81,6 +81,14 @@ def test_scenarios_are_taken_in_turn_and_names_stay_distinct(tmp_path: Path) -> 
     assert (folder.path / "scenarios.csv").read_text() == table.read_text()
 
 
+def test_the_reports_of_a_named_run_have_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["simulate", "run", *BURST, "--runs-dir", str(tmp_path), "--run-name", "nightly"])
+    capsys.readouterr()
+    (tmp_path / "nightly").rename(tmp_path / "elsewhere")
+    main(["report", str(tmp_path / "elsewhere"), "--json"])
+    assert json.loads(capsys.readouterr().out)["name"] == "nightly"
+
+
 def test_without_report_only_the_records_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["simulate", "run", *BURST, "--runs-dir", str(tmp_path), "--run-name", "x", "--no-report", "--json"])
     assert json.loads(capsys.readouterr().out) == {"run": str(tmp_path / "x")}

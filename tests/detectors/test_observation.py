@@ -33,6 +33,23 @@ def test_pods_of_another_cluster_are_a_separate_finding(tmp_path):
     assert "--kube-context" in finding.fix
 
 
+def test_what_a_cluster_did_not_show_is_not_called_missing_access(tmp_path):
+    def of(story):
+        silent = {each.name: each for each in diagnose(story.timeline(tmp_path)).not_judged}
+        return silent["image-missing"].reason, silent["image-missing"].lacked[0].sources
+
+    blind, story = Story(), Story()
+    for each in (blind, story):
+        each.run("r0", 0.0, 9.0)
+    assert of(blind) == (
+        "no pod events were observed: no access to Kubernetes, or no permission to list events", "Kubernetes access"
+    )  # fmt: skip
+    story.node("n1", 0.0, 0.0)
+    assert of(story) == (
+        "no pod events were observed: there were none, or no permission to list events", "records from Kubernetes"
+    )  # fmt: skip
+
+
 def test_findings_that_rest_on_pods_say_what_was_not_seen(tmp_path):
     story = steady(40, pull=9.0)
     story.event(20.0, "Observer", "kubernetes pods", GAP, "unreachable for 12 s: timed out")

@@ -316,7 +316,7 @@ def test_over_tls_the_certificate_is_checked_and_warm_connections_are_used(serve
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server = serve(ssl_context=context)
-    with pytest.raises(TargetUnreachableError, match=r"(?s)certificate.*SSL_CERT_FILE.*--insecure"):
+    with pytest.raises(TargetUnreachableError, match=r"(?s)certificate.*--ca-file.*--insecure"):
         HttpClient(server.url, Credentials(), LIMITS)(POST)
     assert HttpClient(server.url, Credentials(), LIMITS, verify_tls=False)(POST).status == 200
     monkeypatch.setenv("SSL_CERT_FILE", certificate)

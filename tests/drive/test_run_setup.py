@@ -26,6 +26,12 @@ def test_a_host_that_a_visitor_enters_does_not_open_the_kubeconfig(monkeypatch):
         set_up(monkeypatch, "kubeconfig", with_credentials=False)
 
 
+@pytest.mark.parametrize("with_credentials", [True, False])
+def test_a_service_that_is_named_without_its_namespace_is_told_as_that(monkeypatch, with_credentials):
+    with pytest.raises(ConfigError, match="'kube://ml-pipeline' names no service of a cluster"):
+        set_up(monkeypatch, "kube://ml-pipeline", with_credentials=with_credentials)
+
+
 def test_a_way_to_clean_up_that_the_platform_lacks_is_refused(monkeypatch):
     with pytest.raises(ConfigError, match="argo has no such clean-up") as raised:
         set_up(monkeypatch, "http://127.0.0.1:9", Cleanup.ARCHIVE)

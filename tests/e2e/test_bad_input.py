@@ -44,6 +44,7 @@ def test_bad_options_end_with_2_before_anything_is_written(locust, arguments, sa
     assert "→" in finished.err
     assert "Traceback" not in finished.err
     assert "# reqs" not in finished.err, "Locust's tables are empty then"
+    assert "run time limit" not in finished.err, "the schedule ends the test"
 
 
 @pytest.mark.parametrize("arguments", [("--fault", "store-ful"), ("--simulate", "dmeo"), ("--slo", "speed > 9000")])

@@ -15,7 +15,6 @@ def start_with_invalid_options(page):
     """The error is shown beside Start, and in place of the test before."""
     page.get_by_role("button", name="New").click()
     dialog = page.get_by_role("dialog").or_(page.get_by_role("presentation")).last
-    dialog.get_by_text("Custom parameters").click()
     dialog.locator("input[name=runs]").fill("many")
     dialog.get_by_role("button", name="Start").click()
     dialog.get_by_text("Runs: 'many' is not a whole number").wait_for(timeout=20_000)
@@ -47,6 +46,7 @@ def check_groups(page):
     """The fields stand in groups, by their names alone, and the simulated platform is named."""
     page.get_by_label("Schedule", exact=True).wait_for()
     page.get_by_role("heading", name="Limits").wait_for()
+    page.get_by_text("Leave it at 1: with the schedule spread, arrivals don't depend on users.").wait_for()
     order = page.locator("form h3.pipeline-runs-group, form label").all_inner_texts()
     headings = ["Load", "Platform", "Pipeline", "Limits"]
     assert [text for text in order if text in headings] == ["Load", "Platform", "Pipeline", "Pipeline", "Limits"]
@@ -64,7 +64,6 @@ def test_start_runs_a_test_and_stop_drains_it(locust, page, tmp_path):
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(ui.address)
-    page.get_by_text("Custom parameters").click()
     check_groups(page)
     choose_schedules_and_objectives(page)
     labels = page.locator("form label").all_inner_texts()
@@ -119,7 +118,6 @@ def test_the_form_offers_files_of_the_folder_and_uploads_others(locust, page, tm
     (tmp_path / "more.csv").write_text("id,scenario_name\n1,a\n2,b\n")
     ui = start_web_ui(locust, "--simulate", QUICK, "--over", "1s", "--web-files", "specs")
     page.goto(ui.address)
-    page.get_by_text("Custom parameters").click()
     field = page.locator("input[name=scenarios]")
     offered = page.locator("datalist#files-scenarios option")
     offered.first.wait_for(state="attached")

@@ -132,8 +132,12 @@ def test_formatted_durations_are_short_and_accurate(seconds):
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 runs"), (1, "1 run"), (1.0, "1 run"), (2.5, "2.5 runs"), (20_000_000, "20,000,000 runs")]
-)
+    ("count", "text"),
+    [
+        (0, "0 runs"), (1, "1 run"), (1.0, "1 run"), (2.5, "2.5 runs"), (20_000_000, "20,000,000 runs"),
+        (5.048, "5 runs"), (14.85, "14.8 runs"), (1234.56, "1,234.6 runs"), (1.02, "1 run"), (0.05, "0.05 runs"),
+    ],
+)  # fmt: skip
 def test_counts_agree_with_their_noun(count, text):
     assert counted(count, "run") == text
 

@@ -110,11 +110,14 @@ def test_every_report_says_what_detectors_lacked_and_what_would_show_it(full_sto
     lacked = {"observation": "node cpu", "sources": "metrics-server or Prometheus"}
     assert lacked in next(each["lacked"] for each in of_json["not_judged"] if each["name"] == "cpu-starved")
     (logs, *_) = next(each["lacked"] for each in of_json["judged_with_less"] if each["name"] == "store-full")
-    assert (logs["observation"], logs["sources"]) == ("step logs", "Kubernetes access")
+    assert (logs["observation"], logs["sources"]) == ("step logs", "records from Kubernetes")
     assert logs["loses"] == "the error that the store returned"
     markdown, page = ((folder.path / name).read_text() for name in (REPORT_MARKDOWN, REPORT_HTML))
     assert "Missing: node cpu (metrics-server or Prometheus)" in markdown
-    assert "- `store-full` lacks the error that the store returned. Missing: step logs (Kubernetes access)" in markdown
+    assert (
+        "- `store-full` lacks the error that the store returned. Missing: step logs (records from Kubernetes)"
+        in markdown
+    )
     assert '<td class="long">node cpu (metrics-server or Prometheus)</td>' in page
     assert '<td class="long">the error that the store returned</td>' in page
     silent, less = (line for line in summary(result).splitlines() if "udged" in line)

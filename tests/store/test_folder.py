@@ -261,3 +261,11 @@ def test_a_hanging_writer_of_the_live_state_blocks_for_at_most_a_second(tmp_path
 
 def test_the_default_name_holds_time_target_schedule_and_runs():
     assert run_name("kfp", "burst", 200, 0) == "19700101T000000Z-kfp-burst-200"
+
+
+def test_the_nearest_run_is_proposed(tmp_path):
+    (tmp_path / "example").mkdir()
+    (tmp_path / "example/manifest.json").write_text("{}")
+    with pytest.raises(ConfigError) as raised:
+        RunFolder.open(tmp_path / "exmaple")
+    assert raised.value.hint.startswith("did you mean 'example'? ")

@@ -5,8 +5,10 @@ import ssl
 import pytest
 
 from harness.model.errors import ConfigError
+from harness.targets import credentials
 from harness.targets.credentials import Credentials, HeaderFields, for_folder, for_host, parse_field
 from harness.targets.origin import same_origin
+from tests.support.certificates import certified
 
 GIVEN = "https://kfp.example/pipeline"
 SECRET = Credentials("secret")
@@ -56,7 +58,8 @@ def test_all_that_was_given_becomes_header_fields(tmp_path):
     assert fields == {"Authorization": "Bearer secret", "kubeflow-userid": "me"}
     assert {"secret"} < set(given.secrets(GIVEN))
     assert "me" not in set(given.secrets(GIVEN)), "a user's name is no secret: it may be a namespace's, too"
-    assert "Cookie" not in given.fields("http://kfp.example/pipeline"), "a secure cookie needs TLS"
+    with pytest.raises(ConfigError, match="4 cookies only for https"):
+        given.fields("http://kfp.example/pipeline")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +140,7 @@ def test_what_is_no_header_field_is_refused(text, said):
         ({"authorities": "{}/none"}, "--ca-file .*No such file"),
         ({"authorities": "{}/text"}, "--ca-file .*PEM"),
         ({"certificate": "{}/none"}, "--client-certificate .*No such file"),
-        ({"certificate": "{}/text"}, "--client-certificate .*PEM"),
+        ({"certificate": "{}/text"}, "--client-certificate .*no certificate in it, or no key in .*text.*PEM"),
     ],
 )
 def test_files_that_are_no_certificates_are_refused(tmp_path, how, said):
@@ -184,3 +187,42 @@ def test_a_command_renews_the_token_before_its_expiry_and_after_a_refusal(tmp_pa
     assert fields.current() == {"Authorization": "Bearer fourth"}, "a command that fails leaves the token"
     with pytest.raises(ConfigError, match="No such file"):
         Credentials(token_command=("cat", str(file))).fields(GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("first", "later_s", "second"),
+    [("one", 119.0, "one"), ("one", 121.0, "two"), (jwt(9e9), 1e6, jwt(9e9)), (jwt(1.0), 0.0, "two")],
+)
+def test_a_test_that_begins_uses_what_the_command_printed_when_it_was_prepared(
+    tmp_path, monkeypatch, first, later_s, second
+):
+    file, now = tmp_path / "token", [1000.0]
+    monkeypatch.setattr(credentials.time, "monotonic", lambda: now[0])
+    given = Credentials(token_command=("cat", str(file)))
+    file.write_text(first)
+    assert given.fields(GIVEN) == {"Authorization": f"Bearer {first}"}
+    file.write_text("two")
+    now[0] += later_s
+    assert given.fields(GIVEN) == {"Authorization": f"Bearer {second}"}
+
+
+@pytest.mark.parametrize(
+    ("cookie", "said"),
+    [
+        ("kfp.example\tFALSE\t/\tTRUE\t1000000000\tsession\told\n", f"no cookie for {GIVEN} (1 cookie expired)"),
+        ("other.example\tFALSE\t/\tTRUE\t0\tsession\tnew\n", f"no cookie for {GIVEN}"),
+    ],
+)
+def test_cookies_that_are_not_for_this_platform_are_refused_at_once(tmp_path, cookie, said):
+    (tmp_path / "cookies.txt").write_text(NETSCAPE + cookie)
+    with pytest.raises(ConfigError) as raised:
+        Credentials(cookie_file=str(tmp_path / "cookies.txt")).fields(GIVEN)
+    assert raised.value.message.endswith(said)
+
+
+def test_a_certificate_with_another_ones_key_is_told(tmp_path):
+    (tmp_path / "other").mkdir()
+    certificate, _ = certified(tmp_path, "localhost")
+    _, key = certified(tmp_path / "other", "localhost")
+    with pytest.raises(ConfigError, match=f"the key in {key} is not that of this certificate"):
+        Credentials(certificate=certificate, key=key).prepare(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))

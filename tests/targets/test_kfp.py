@@ -104,9 +104,14 @@ def test_a_rejected_submission_keeps_status_and_message(answer, status, said):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (HttpAnswer(200, b"<!doctype html><title>Sign in"), "an HTML page"),
+        (HttpAnswer(200, b"<!doctype html><title>Sign in"), "an HTML page, “Sign in”"),
+        (HttpAnswer(400, b"<html><head><title>400 No  certificate</title>"), "“400 No certificate”"),
+        (HttpAnswer(400, b"<html><title>400 No required SSL certificate was sent</title>"), "--client-certificate"),
+        (HttpAnswer(400, b"<html><title>400 The plain HTTP request was sent to HTTPS port</title>"), "--host https://"),
+        (HttpAnswer(403, b'{"error": "no user identity header"}'), "--header 'kubeflow-userid: me@example.org'"),
         (HttpAnswer(401, b'{"message": "no token"}'), "--token-file"),
         (HttpAnswer(302, b"", {"location": "/dex/auth"}), "302, a redirect to /dex/auth"),
+        (HttpAnswer(302, b"", {"location": "/dex/auth"}), "--cookie-file"),
         (HttpAnswer(403, b"RBAC: access denied"), "RBAC: access denied"),
         (HttpAnswer(404, b"404 page not found"), "404"),
         (HttpAnswer(503, b"upstream"), "503"),

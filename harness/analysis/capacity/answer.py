@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.analysis.capacity.model import TERMS, CapacityModel
 from harness.analysis.timeline import Floats
-from harness.model.units import counted
+from harness.model.units import counted, format_count
 
 RUNS, NODES, WITHIN = "runs", "nodes", "within_s"
 QUANTITIES = (RUNS, NODES, WITHIN)
@@ -205,9 +205,13 @@ def _warnings(
     for name, value, (least, most) in (("run", known[RUNS], seen.runs), (seen.unit, known[NODES], seen.nodes)):
         if value and value > _FAR * most:
             times = f"{value / most:,.0f}" if value > 10 * most else f"{value / most:.1f}"
-            found.append(f"extrapolated: {counted(value, name)}, {times} times the observed maximum ({most:,.4g})")
+            found.append(
+                f"extrapolated: {counted(value, name)}, {times} times the observed maximum ({format_count(most)})"
+            )
         elif value and value * _FAR < least:
-            found.append(f"extrapolated: {counted(value, name)}, less than half the observed minimum ({least:,.4g})")
+            found.append(
+                f"extrapolated: {counted(value, name)}, less than half the observed minimum ({format_count(least)})"
+            )
     if known[NODES] is None:
         found.append("no number of nodes suffices: the time that more nodes do not shorten is already too long")
     elif high is None or low is None:

@@ -6,6 +6,7 @@ complete address of a ``kube://`` service that this account may use.
 """
 
 import json
+import logging
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ _TIMEOUT_S = 20.0
 
 def main(what: str, context: str, host: str = "") -> int:
     """Print what was asked for, in a context of the kubeconfig; "" is the current one."""
+    said = _Said()
+    logging.getLogger().addHandler(said)
     try:
         client, namespace = connect(ObserverSettings("", kube_context=context or None))
         if what == "service":
@@ -46,9 +49,23 @@ def main(what: str, context: str, host: str = "") -> int:
     elif found.token:
         print(found.token)
     else:
-        print("error: the kubeconfig gives no bearer token", file=sys.stderr)
+        print(f"error: the kubeconfig gives no bearer token{said}", file=sys.stderr)
         return ExitCode.BAD_CONFIG
     return ExitCode.OK
+
+
+class _Said(logging.Handler):
+    """Keeps the last message: the official client goes on without a token where a plugin fails, and only logs why."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self._message = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._message = record.getMessage()
+
+    def __str__(self) -> str:
+        return f": {self._message}" if self._message else ""
 
 
 def access(client: Any, namespace: str) -> Access:

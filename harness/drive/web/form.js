@@ -83,14 +83,33 @@
     }
   }
 
+  function note(input, text, shown) {
+    let found = box(input).querySelector(".pipeline-runs-note");
+    if (!found) box(input).append(found = element("p", "pipeline-runs-help pipeline-runs-note"));
+    found.hidden = !shown;
+    if (found.textContent !== text) found.textContent = text;
+  }
+
   function nameSimulator(form) {
     const host = form.querySelector("input[name=host]"), profile = form.querySelector("input[name=simulate]");
     if (!host || !profile) return;
-    let note = box(host).querySelector(".pipeline-runs-simulated");
-    if (!note) box(host).append(note = element("p", "pipeline-runs-help pipeline-runs-simulated"));
-    const text = `Simulated platform '${profile.value}'. Enter the address of a real one to load that.`;
-    note.hidden = host.value !== "" && !FORM.simulated.includes(host.value);
-    if (note.textContent !== text) note.textContent = text;
+    const simulated = host.value === "" || FORM.simulated.includes(host.value);
+    note(host, `Simulated platform '${profile.value}'. Enter the address of a real one to load that.`, simulated);
+  }
+
+  // Users come first in Locust's form, and most schedules need none.
+  function explainUsers(form) {
+    const users = form.querySelector("input[name=userCount]"), kind = form.querySelector("select[name=schedule]")?.value;
+    if (users && kind) note(users, `Leave it at 1: with the schedule ${kind}, arrivals don't depend on users.`, kind !== "concurrency");
+  }
+
+  // All that says what is sent is in there.
+  function open(form) {
+    for (const summary of form.querySelectorAll(".MuiAccordionSummary-root")) {
+      if (summary.dataset.opened || summary.textContent.trim() !== "Custom parameters") continue;
+      summary.dataset.opened = "opened";
+      if (summary.getAttribute("aria-expanded") !== "true") summary.click();
+    }
   }
 
   function draw(form) {
@@ -102,8 +121,10 @@
       if (field(input) in FORM.suggestions) offer(input);
       head(input);
     }
+    open(form);
     showSchedule(form);
     nameSimulator(form);
+    explainUsers(form);
   }
   const inputs = () => [...document.querySelectorAll("form input[name]")].filter((input) => choices && field(input) in choices);
   const row = (input) => input.closest(".MuiFormControl-root")?.querySelector(".pipeline-runs-upload");

@@ -11,9 +11,10 @@ from urllib.parse import quote
 import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest, redirection
+from harness.model.http import Exchange, HttpAnswer, HttpRequest, html_page, redirection
 from harness.targets.argo.manifest import GROUP_VERSION
-from harness.targets.kube_service import hint_for, is_unserved
+from harness.targets.kube_service import is_unserved
+from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 
 JSON = {"content-type": "application/json"}
 MERGE_PATCH = {"content-type": "application/merge-patch+json"}
@@ -23,11 +24,6 @@ _CONTROLLER = "workflow-controller"  # the Deployment in Argo's and KFP's manife
 _LONGEST_VERSION = 100
 _ROOT = f"/apis/{GROUP_VERSION}"
 _MAX_ERROR_TEXT = 500
-_HTML = (b"<!doctype", b"<html")
-_ACCOUNT_HINT = (
-    "give a bearer token with --token-file, or with PIPESWARM_TOKEN or ARGO_TOKEN in the environment; "
-    "for a cluster of your kubeconfig give --host kubeconfig"
-)
 _HOST_HINT = (
     "give --host kubeconfig for the cluster of your kubeconfig, or the address of a Kubernetes API or of an Argo server"
 )
@@ -142,9 +138,14 @@ def _controller_images(deployments: Mapping[str, Any]) -> list[str]:
 
 def _refuse_strangers(answer: HttpAnswer, where: str) -> None:
     if answer.status in {_UNAUTHORIZED, _FORBIDDEN}:
-        raise TargetUnreachableError(f"{where} is refused: {answer.status} {error_text(answer)}", _ACCOUNT_HINT)
+        said = error_text(answer)
+        raise TargetUnreachableError(
+            f"{where} is refused: {answer.status} {said}",
+            f"{refusal_hint(said, 'PIPESWARM_TOKEN or ARGO_TOKEN')}; "
+            "for a cluster of your kubeconfig give --host kubeconfig",
+        )
     if answer.status // 100 == 3:
-        raise TargetUnreachableError(f"{where} answered {answer.status}, {redirection(answer)}", _ACCOUNT_HINT)
+        raise TargetUnreachableError(f"{where} answered {answer.status}, {redirection(answer)}", REDIRECT_HINT)
 
 
 def read_template(exchange: Exchange, paths: Paths, kind: str, name: str) -> dict[str, Any]:
@@ -242,6 +243,4 @@ def error_text(answer: HttpAnswer) -> str:
     message = parsed(answer).get("message")
     if message:
         return str(message)[:_MAX_ERROR_TEXT]
-    if answer.body[:200].lstrip().lower().startswith(_HTML):
-        return "an HTML page"
-    return answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"
+    return html_page(answer.body) or answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"

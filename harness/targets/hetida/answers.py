@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.model.http import HttpAnswer, redirection
+from harness.model.http import HttpAnswer, html_page, redirection
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, SENDING, SUCCEEDED
 from harness.targets.completed_run import CompletedRun
 
@@ -143,8 +143,7 @@ def error_text(answer: HttpAnswer) -> str:
         found = orjson.loads(answer.body)
         detail = found["message"] if found.get("kind") == "Status" else found["detail"]
     except (ValueError, KeyError, TypeError, AttributeError):
-        start = answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip()
-        return "an HTML page" if start[:9].lower().startswith(("<!doctype", "<html")) else start or "nothing"
+        return html_page(answer.body) or answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"
     if isinstance(detail, list):
         return "; ".join(_detail(each) for each in detail)[:_MAX_ERROR_TEXT]
     return str(detail)[:_MAX_ERROR_TEXT]

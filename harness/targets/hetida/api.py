@@ -10,11 +10,10 @@ import orjson
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.targets.hetida.answers import error_text
-from harness.targets.kube_service import hint_for
+from harness.targets.login import hint_for, refusal_hint
 
 JSON = {"content-type": "application/json"}
 _PINGS = 3
-_AUTH_HINT = "give a bearer token with --token-file or the environment variable PIPESWARM_TOKEN"
 
 
 def round_trip_s(exchange: Exchange, path: str, kind: str) -> float:
@@ -41,7 +40,8 @@ def _timed(exchange: Exchange, path: str, kind: str) -> float:
     answer = exchange(HttpRequest("GET", path))
     taken_s = time.perf_counter() - begun
     if answer.status in {401, 403}:
-        raise TargetUnreachableError(f"GET {path} is refused: {answer.status} {error_text(answer)}", _AUTH_HINT)
+        said = error_text(answer)
+        raise TargetUnreachableError(f"GET {path} is refused: {answer.status} {said}", refusal_hint(said))
     if answer.status // 100 != 2:
         text = error_text(answer)
         raise TargetUnreachableError(
@@ -114,8 +114,9 @@ class Backend:
 
 def _parsed(answer: HttpAnswer, where: str) -> Any:
     if answer.status // 100 != 2:
-        hint = _AUTH_HINT if answer.status in {401, 403} else "is the backend healthy, and its version supported?"
-        raise TargetUnreachableError(f"{where} answered {answer.status} {error_text(answer)}", hint)
+        said, healthy = error_text(answer), "is the backend healthy, and its version supported?"
+        hint = refusal_hint(said) if answer.status in {401, 403} else healthy
+        raise TargetUnreachableError(f"{where} answered {answer.status} {said}", hint)
     try:
         return orjson.loads(answer.body)
     except ValueError:

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest, redirection
-from harness.targets.kube_service import hint_for
+from harness.model.http import Exchange, HttpAnswer, HttpRequest, html_page, redirection
+from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 
 ROOT = "/apis/v2beta1"
 JSON = {"content-type": "application/json"}
@@ -22,7 +22,6 @@ _NO_NAMESPACE = re.compile(r"empty namespace|namespace is (required|empty)", re.
 _NO_RIGHT = "is not authorized"
 _UNNAMED = "unknown"  # of a build without a release
 _NAMESPACE_HINT = "give the namespace of your profile with --namespace, or those of tenants with --tenant-namespace"
-_TOKEN_HINT = "give a bearer token with --token-file or the environment variable PIPESWARM_TOKEN"  # noqa: S105  # a hint
 _RIGHT_HINT = "make the token's user a contributor of that namespace, or give the token of one who is (--token-file)"
 
 
@@ -90,13 +89,10 @@ class Api:
         if answer.status in {401, 403}:
             raise TargetUnreachableError(
                 f"{where} is refused: {answer.status} {error_text(answer)}",
-                _RIGHT_HINT if _NO_RIGHT in error_text(answer) else _TOKEN_HINT,
+                _RIGHT_HINT if _NO_RIGHT in error_text(answer) else refusal_hint(error_text(answer)),
             )
         if answer.status // 100 == 3:
-            raise TargetUnreachableError(
-                f"{where} answered {answer.status}, {redirection(answer)}",
-                "if that is a login page, give a bearer token with --token-file; otherwise it may be the right --host",
-            )
+            raise TargetUnreachableError(f"{where} answered {answer.status}, {redirection(answer)}", REDIRECT_HINT)
         parsed = _object(answer)
         if answer.status == 404 and "/pipelines/" in request.path and parsed is not None:
             raise ConfigError(f"{where}: {error_text(answer)}", "look up --pipeline-id and --version-id in the KFP UI")
@@ -138,8 +134,5 @@ def error_text(answer: HttpAnswer) -> str:
         parsed = orjson.loads(answer.body)
         text = str(next((parsed[key] for key in _MESSAGES if parsed.get(key)), parsed))
     except (ValueError, AttributeError):
-        start = answer.body[:200].lstrip().lower()
-        if start.startswith((b"<!doctype", b"<html")):
-            return "an HTML page"
-        text = answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"
+        text = html_page(answer.body) or answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"
     return text[:_MAX_ERROR_TEXT]
