@@ -98,7 +98,7 @@ def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> 
 
 def _binding(model: CapacityModel, question: Question, known: dict[str, float | None], *, modelled: bool) -> str:
     runs, nodes = known[RUNS], known[NODES]
-    if modelled and (cap := model.binding_cap(runs or question.runs or 1.0, nodes or _MOST_NODES)):
+    if modelled and (cap := model.binding_cap(runs or 1.0, nodes or _MOST_NODES)):
         return cap.part
     if not (runs and nodes):
         return _unreachable(model, question)
@@ -119,7 +119,7 @@ def _caps(model: CapacityModel, question: Question, known: dict[str, float | Non
         for cap in model.caps
         if cap.runs < _NEAR * (known[RUNS] or np.inf)
     ]
-    at = nodes or question.nodes or float(_MOST_NODES)
+    at = nodes or float(_MOST_NODES)
     low, high = 0, 1
     while high < _MOST_RUNS and model.binding_cap(float(high), at) is None:
         low, high = high, 2 * high
