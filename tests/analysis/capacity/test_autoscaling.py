@@ -76,6 +76,7 @@ TWO = [grows(10.0, "{train 0->2 (max: 9)}")]
             [(10.0, 30.0), (60.0, 90.0)],
         ),
         (TWO, [(-60.0, -10.0), (15.0, 40.0), (20.0, 50.0)], [(10.0, 50.0)]),  # one was there before the test
+        (TWO, [(0.0, 30.0), (15.0, 40.0), (20.0, 50.0)], [(10.0, 50.0)]),  # or as it began
         ([], [(15.0, 40.0)], [(15.0, 40.0)]),  # nothing was observed of its request
         ([grows(30.0, "{a 0->1 (max: 9)}")], [(15.0, 40.0)], [(15.0, 40.0)]),  # nor of this one's
         ([], [(15.0, None)], [(15.0, 1000.0)]),  # it never gets ready
@@ -88,9 +89,11 @@ def test_a_node_is_provisioned_from_its_request_until_it_is_ready(events, nodes,
     assert list(zip(low.tolist(), high.tolist(), strict=True)) == intervals
 
 
-def test_a_machine_that_has_not_come_after_half_an_hour_is_not_waited_for(tmp_path):
+def test_a_machine_that_does_not_come_is_waited_for_to_the_end_but_for_half_an_hour_at_most(tmp_path):
     low, high = provisioning(told(*TWO, until=5000.0).timeline(tmp_path))
     assert (low.tolist(), high.tolist()) == ([10.0], [1810.0])
+    low, high = provisioning(told(grows(0.25, "{a 0->1 (max: 9)}"), until=0.5).timeline(tmp_path / "short"))
+    assert (low.tolist(), high.tolist()) == ([0.25], [0.5])
 
 
 def test_virtual_nodes_are_not_provisioned(tmp_path):
@@ -104,6 +107,7 @@ def test_virtual_nodes_are_not_provisioned(tmp_path):
     [
         (TWO, [(20.0, 50.0), (15.0, 40.0)], [30.0, 40.0]),
         (TWO, [(-60.0, -10.0), (20.0, 50.0)], [40.0]),
+        (TWO, [(0.0, 30.0), (20.0, 50.0)], [40.0]),
         (TWO, [(15.0, None), (20.0, 50.0)], [40.0]),
         (TWO, [(15.0, 40.0), (20.0, 50.0), (25.0, 70.0)], [30.0, 40.0]),
         ([], [(15.0, 40.0)], []),

@@ -110,6 +110,8 @@ def test_one_number_of_runs_leaves_an_interval_that_holds_both_explanations():
     assert unknown == pytest.approx([0.91 * 1260, 1260, 1.09 * 1800])
     fewer = platform(60.0, 30.0, runs=(40.0, 40.0)).durations(20.0, 10.0, (0.05, 0.5, 0.95))[:, 0]
     assert fewer == pytest.approx([0.91 * 90, 120, 1.09 * 120])
+    both = platform(60.0, 30.0, runs=(40.0, 40.0)).durations([400.0, 20.0], 10.0, (0.05, 0.5, 0.95))
+    assert both.T.ravel() == pytest.approx([*unknown, *fewer])
     one_size = platform(60.0, 30.0, runs=(40.0, 40.0), nodes=(4.0, 4.0)).durations(*at)[:, 0]
     assert one_size == pytest.approx(known), "nothing tells overhead from work, either"
 
