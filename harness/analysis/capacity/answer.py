@@ -91,7 +91,7 @@ def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> 
         low,
         high,
         _binding(model, question, known, modelled=ask is None),
-        (*_warnings(model, known, low, high), *(_caps(model, question, known) if ask is None else ())),
+        (*_warnings(model, known, low, high), *(_caps(model, known) if ask is None else ())),
         model.fitted_on.unit,
     )
 
@@ -106,7 +106,7 @@ def _binding(model: CapacityModel, question: Question, known: dict[str, float | 
     return max(TERMS, key=lambda name: shares[name])
 
 
-def _caps(model: CapacityModel, question: Question, known: dict[str, float | None]) -> list[str]:
+def _caps(model: CapacityModel, known: dict[str, float | None]) -> list[str]:
     """From which number of runs on which cap decides, which nodes are not available, and for how many runs is room."""
     nodes = known[NODES]
     found = [

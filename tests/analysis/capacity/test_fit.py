@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.capacity.answer import Question, answer
 from harness.analysis.capacity.fit import fit
-from harness.analysis.capacity.model import Observation
+from harness.analysis.capacity.model import AMDAHL, LINEAR, USL, Law, Observation
 
 SIZES = [(runs, nodes) for nodes in (2, 4, 8, 16) for runs in (40, 100, 200)]
 
@@ -177,3 +177,61 @@ def test_noise_that_does_not_grow_with_the_duration_narrows_the_interval_of_long
 def test_impossible_observations_are_rejected(rows):
     with pytest.raises(ValueError, match=r"observation|above 0"):
         fitted([Observation(*row) for row in rows])
+
+
+def test_a_model_knows_what_it_was_fitted_on():
+    seen = fitted(measured(linear)).fitted_on
+    assert (seen.runs, seen.nodes, seen.duration_s) == ((40, 200), (2, 16), (linear(40, 16), linear(200, 2)))
+    assert (seen.observations, seen.unit) == (12, "node")
+    assert fitted(measured(linear), unit="replica").fitted_on.unit == "replica"
+
+
+@pytest.mark.parametrize("jobs", [3, 500])
+def test_known_jobs_per_node_are_the_only_ones_whatever_the_data(jobs):
+    assert {law.jobs_per_node for law in fitted(measured(linear), jobs_per_node=jobs).weights} <= {jobs, None}
+    assert jobs in {law.jobs_per_node for law in fitted([Observation(100, 5, 600)], jobs_per_node=jobs).weights}
+
+
+def test_hundreds_of_tests_that_take_hours_or_milliseconds_have_weights():
+    for unit in (1e-3, 100.0):
+        many = [Observation(runs, nodes, unit * linear(runs, nodes)) for runs, nodes in SIZES * 20]
+        assert sum(fitted(many, count=50).weights.values()) == pytest.approx(1.0, abs=0.02)
+
+
+def test_stretches_from_the_middle_of_a_test_have_no_overhead():
+    steady = [Observation(r, n, 300 * r / n, steady=True) for r, n in SIZES]
+    whole = [Observation(r, n, 600 + 300 * r / n) for r, n in SIZES]
+    assert fitted([*steady, *whole]).durations(400, 32, (0.5,))[0, 0] == pytest.approx(600 + 3750, rel=0.02)
+
+
+def test_of_laws_that_explain_a_test_alike_that_with_fewer_terms_is_likelier():
+    """The density of one test at its prior mean is about 1 / its deviation, which each further term widens by 0.3²."""
+    weights = fitted([Observation(100, 4, 600)]).weights
+    variances = {LINEAR: 0.35, AMDAHL: 0.44, USL: 0.53}  # shares of 0.3², 0.5², 0.3², 0.3², and noise of 0.1²
+    for one, other in ((LINEAR, AMDAHL), (AMDAHL, USL)):
+        expected = math.sqrt(variances[other] / variances[one])
+        assert weights[Law(one, waves=False)] / weights[Law(other, waves=False)] == pytest.approx(expected, rel=0.03)
+
+
+def test_one_test_leaves_open_how_much_of_it_is_overhead():
+    """Drawn from the prior (overhead 0 ± 0.3, work 1 ± 0.5 of the test), by how well they explain the test."""
+    model = fitted([Observation(100, 4, 600)])
+    (draws,) = [each for each in model.draws if each.law == Law(LINEAR, waves=False) and each.power == 1.0]
+    random = np.random.default_rng(2)
+    overhead, work = random.normal(0, 0.3, 200_000), random.normal(1, 0.5, 200_000)
+    likely = np.exp(-0.5 * ((1 - overhead - work) / 0.1) ** 2) * ((overhead >= 0) & (work >= 0))
+    expected = np.average(overhead, weights=likely)
+    found = draws.coefficients[:, 0] / 600
+    assert found[found > 0].mean() == pytest.approx(expected, rel=0.3)
+    assert np.std(found) > 0.1
+
+
+def test_noise_grows_with_the_duration_as_that_of_the_data_does():
+    random = np.random.default_rng(5)
+    sizes = [(runs, nodes) for nodes in (2, 4, 8) for runs in (25, 50, 100, 200)] * 4
+    for power, noise in ((0.5, lambda took: 4 * took**0.5), (1.0, lambda took: 0.08 * took)):
+        tests = [Observation(r, n, linear(r, n) + noise(linear(r, n)) * random.standard_normal()) for r, n in sizes]
+        likeliest = fitted(tests).draws[0]
+        assert likeliest.power == power
+        typical = math.exp(np.mean([math.log(o.duration_s) for o in tests]))
+        assert likeliest.reference_s == pytest.approx(typical, rel=0.03)
