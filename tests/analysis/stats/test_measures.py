@@ -79,7 +79,7 @@ def test_bursts_are_judged_by_how_long_they_took_in_all(schedules, metric):
     assert primary(schedules) == metric
 
 
-def tests_of(**variants):
+def twice(**variants):
     """Two tests of each variant, whose figures differ by 2 around those given."""
     return [
         Measurement(variant, "s", str(k), metric, value + 2 * k - 1)
@@ -90,7 +90,7 @@ def tests_of(**variants):
 
 
 def test_what_another_schedule_changes_is_told_in_means():
-    measurements = tests_of(
+    measurements = twice(
         A={P95: 120.0, MAKESPAN: 3600.0, WAITING: 1.4, TAIL: 1.1, IMBALANCE: 1.25, "other": 1.0},
         B={P95: 60.0, MAKESPAN: 7200.0, WAITING: 1.2, TAIL: 1.05, IMBALANCE: 1.125},
         C={P95: 30.0},
