@@ -201,7 +201,9 @@ def test_hundreds_of_tests_that_take_hours_or_milliseconds_have_weights():
 def test_stretches_from_the_middle_of_a_test_have_no_overhead():
     steady = [Observation(r, n, 300 * r / n, steady=True) for r, n in SIZES]
     whole = [Observation(r, n, 600 + 300 * r / n) for r, n in SIZES]
-    assert fitted([*steady, *whole]).durations(400, 32, (0.5,))[0, 0] == pytest.approx(600 + 3750, rel=0.02)
+    model = fitted([*steady, *whole])
+    assert model.durations(400, 32, (0.5,))[0, 0] == pytest.approx(600 + 3750, rel=0.02)
+    assert model.noise < 0.02, "both kinds are explained"
 
 
 def test_of_laws_that_explain_a_test_alike_that_with_fewer_terms_is_likelier():
