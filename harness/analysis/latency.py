@@ -6,7 +6,6 @@ import numpy as np
 
 from harness.analysis.stats.quantiles import Summary, summarize
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.model.records import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +28,12 @@ class Latencies:
 def latencies(timeline: Timeline) -> Latencies:
     """Summaries with quantiles and their intervals."""
     runs = timeline.runs
-    accepted = (runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
     due, sent, answered = (floats(runs, name) for name in ("due_s", "sent_s", "answered_s"))
-    durations = duration(timeline)
     return Latencies(
         lag=summarize(sent - due),
         latency=summarize(answered - due),
         service=summarize(answered - sent),
-        duration=summarize(durations[accepted], timeline.is_over[accepted]),
+        duration=summarize(duration(timeline), timeline.is_over),
     )
 
 

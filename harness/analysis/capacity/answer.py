@@ -91,14 +91,14 @@ def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> 
         low,
         high,
         _binding(model, question, known, modelled=ask is None),
-        (*_warnings(model, known, low, high), *(_caps(model, question, known) if ask is None else ())),
+        (*_warnings(model, known, low, high), *(_caps(model, known) if ask is None else ())),
         model.fitted_on.unit,
     )
 
 
 def _binding(model: CapacityModel, question: Question, known: dict[str, float | None], *, modelled: bool) -> str:
     runs, nodes = known[RUNS], known[NODES]
-    if modelled and (cap := model.binding_cap(runs or question.runs or 1.0, nodes or _MOST_NODES)):
+    if modelled and (cap := model.binding_cap(runs or 1.0, nodes or _MOST_NODES)):
         return cap.part
     if not (runs and nodes):
         return _unreachable(model, question)
@@ -106,7 +106,7 @@ def _binding(model: CapacityModel, question: Question, known: dict[str, float | 
     return max(TERMS, key=lambda name: shares[name])
 
 
-def _caps(model: CapacityModel, question: Question, known: dict[str, float | None]) -> list[str]:
+def _caps(model: CapacityModel, known: dict[str, float | None]) -> list[str]:
     """From which number of runs on which cap decides, which nodes are not available, and for how many runs is room."""
     nodes = known[NODES]
     found = [
@@ -119,7 +119,7 @@ def _caps(model: CapacityModel, question: Question, known: dict[str, float | Non
         for cap in model.caps
         if cap.runs < _NEAR * (known[RUNS] or np.inf)
     ]
-    at = nodes or question.nodes or float(_MOST_NODES)
+    at = nodes or float(_MOST_NODES)
     low, high = 0, 1
     while high < _MOST_RUNS and model.binding_cap(float(high), at) is None:
         low, high = high, 2 * high

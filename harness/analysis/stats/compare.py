@@ -112,7 +112,7 @@ def compare(
     order = list(dict.fromkeys(variant for arms in cells.values() for variant in arms))
     found = [
         _Cell(metric, scale, (order[0], variant), (arms[order[0]], arms[variant]), paired, metric == primary)
-        for (metric, scale), arms in sorted(cells.items(), key=lambda cell: cell[0][0] != primary)
+        for (metric, scale), arms in cells.items()
         for variant in order[1:]
         if order[0] in arms and variant in arms
     ]
@@ -172,9 +172,7 @@ def _interval(a: Floats, b: Floats, random: np.random.Generator, paired: bool) -
     for values, rows in ((a, of_a), (b, of_b)):
         centre = values.mean()
         means.append(centre + (values[rows].mean(axis=1) - centre) * sqrt(values.size / (values.size - 1)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = means[1] / means[0] - 1
-    low, high = np.quantile(ratio[np.isfinite(ratio)], (0.025, 0.975)).tolist()
+    low, high = np.quantile(means[1] / means[0] - 1, (0.025, 0.975)).tolist()
     return low, high
 
 

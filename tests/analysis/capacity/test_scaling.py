@@ -113,3 +113,40 @@ def test_no_number_of_nodes_exceeds_the_throughput_at_the_peak(sigma, kappa):
 def test_too_little_data_is_rejected():
     with pytest.raises(ValueError, match="three measurements"):
         fitted([4, 4, 4], [1, 2, 3])
+
+
+def test_three_measurements_on_two_numbers_of_nodes_are_enough():
+    found = fitted([4, 4, 8], [40, 40, 80])
+    assert found.curve == Curve(LINEAR, pytest.approx(10.0))
+    assert found.fitted_on == (4.0, 8.0)
+    assert set(found.criteria.values()) == {np.inf}, "too few for any law's criterion"
+
+
+def test_laws_are_told_apart_by_akaikes_criterion_for_small_samples():
+    """n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), where the variance is one of the k parameters."""
+    found = fitted(RAYTRACER_NODES, RAYTRACER_THROUGHPUT)
+    for law, count in ((LINEAR, 2), (AMDAHL, 3), (USL, 4)):
+        residuals = RAYTRACER_THROUGHPUT - fitted(RAYTRACER_NODES, RAYTRACER_THROUGHPUT, law=law).curve.at(
+            RAYTRACER_NODES
+        )
+        expected = 11 * np.log((residuals**2).sum() / 11) + 2 * count + 2 * count * (count + 1) / (11 - count - 1)
+        assert found.criteria[law] == pytest.approx(expected)
+    assert found.curve.law == min(found.criteria, key=found.criteria.get)
+    assert fitted([1, 2, 4, 8], [1.0, 2.1, 3.9, 8.0]).criteria[AMDAHL] == np.inf, "n = k + 1"
+
+
+def test_the_unit_of_throughput_does_not_matter():
+    for unit in (1e-6, 1e6):
+        curve = fitted(SDM91_LOAD, unit * SDM91_THROUGHPUT, law=USL).curve
+        assert (curve.gamma / unit, curve.sigma, curve.kappa) == pytest.approx(
+            (89.9952, 0.0277285, 0.0001044), rel=2e-3
+        )
+
+
+def test_the_ends_of_an_interval_are_those_of_resamples():
+    """Between a number and a law without a limit there is none to interpolate."""
+    found = fitted(RAYTRACER_NODES, RAYTRACER_THROUGHPUT, resamples=99, law=USL)
+    for interval, of in ((found.enough, lambda curve: curve.enough), (found.peak, lambda curve: curve.peak)):
+        values = sorted(of(Curve(USL, *row)) or np.inf for row in found.resampled.tolist())
+        low, high = values[4], values[94]  # the 5th and the 95th of 99: the least that 5 % and 95 % do not exceed
+        assert (interval.low, interval.high) == (low, high if np.isfinite(high) else None)

@@ -57,7 +57,30 @@ def test_both_sides_have_three_values_or_more():
     assert [each.first for each in change_points(series, random)] == [27]
     begin, *_ = [each.first for each in change_points([5.0, 5.0, 5.0, *random.normal(0, 1e-3, 27)], random)]
     assert begin == 3
-    assert all(3 <= each.first <= 27 for each in change_points([*random.normal(0, 1e-3, 28), 5.0, 5.0], random))
+    for others in (1, 2):
+        noise = random.normal(0, 1e-3, 30 - others)
+        assert all(3 <= each.first <= 27 for each in change_points([*noise, *[5.0] * others], random))
+        assert all(3 <= each.first <= 27 for each in change_points([*[5.0] * others, *noise], random))
+
+
+@pytest.mark.parametrize("first", [3, 24])
+def test_three_values_between_an_end_and_a_change_that_is_undone_are_enough(first):
+    series = np.random.default_rng(1).normal(0, 1e-3, 30)
+    series[first : first + 3] += 5.0
+    assert [each.first for each in change_points(series, np.random.default_rng(1))] == [first, first + 3]
+
+
+def test_the_same_series_is_always_judged_alike():
+    """By random permutations: at this level each part has change points, with p values above the least."""
+    values = drawn(3, 100.0, 104.0, 100.0, 103.0, nights=12)
+    once, again = (change_points(values, np.random.default_rng(0), level=0.9) for _ in range(2))
+    assert once == again
+    assert max(each.p for each in once) > 0.01
+
+
+def test_the_level_of_a_change_is_the_median_of_all_its_values():
+    (found,) = change_points([*[1.0, 2.0] * 5, *[20.0, 30.0, 40.0] * 3, 20.0], np.random.default_rng(1))
+    assert (found.before, found.after) == (1.5, 30.0)
 
 
 def test_a_stricter_level_finds_less():
@@ -66,6 +89,7 @@ def test_a_stricter_level_finds_less():
     found = change_points(values, random(0), level=1.0)
     assert found
     assert change_points(values, random(0), level=found[0].p / 2) == []
+    assert change_points(values, random(0), level=found[0].p)
 
 
 def test_levels_are_medians_between_the_changes():

@@ -46,6 +46,14 @@ def test_the_sign_flip_test_counts_all_flips(size, random):
     assert sign_flip(values, np.random.default_rng(2)) == pytest.approx(expected)
 
 
+def test_the_same_tests_are_always_judged_alike(random):
+    """Also where not all 48,620 arrangements, or 16,384 flips, are counted."""
+    a, b = random.normal(10, 1, 14), random.normal(10.3, 1, 14)
+    for rows, paired in ((table(a[:9], b[:9]), False), (table(a, b), True)):
+        first, second = (compare(rows, np.random.default_rng(3), paired=paired) for _ in range(2))
+        assert first == second
+
+
 def test_random_sign_flips_agree_with_the_t_test(random):
     values = random.normal(0.3, 1.0, 40)
     assert sign_flip(values, np.random.default_rng(2)) == pytest.approx(stats.ttest_1samp(values, 0.0).pvalue, abs=0.01)
@@ -181,6 +189,10 @@ def test_too_few_tests_have_no_p_value():
     assert "too few" in found.sentence
 
 
+def test_three_tests_against_four_are_significant_where_they_are_the_most_extreme_of_35_arrangements():
+    assert only([1, 2, 3], [11, 12, 13, 14]).p == pytest.approx(1 / 35)
+
+
 def test_a_zero_has_no_percentage():
     assert "no change in percent" in only([0, 0], [1, 1]).sentence
 
@@ -312,5 +324,6 @@ def test_of_many_tests_the_p_value_is_that_of_random_arrangements():
         n_resamples=20_000, alternative="greater", rng=random,
     )  # fmt: skip
     assert permutation(a, b, random) == pytest.approx(arranged.pvalue, abs=0.01)
+    assert permutation(a, a + 1.0, random) == pytest.approx(stats.ttest_ind(a, a + 1.0).pvalue)
     assert permutation(np.ones(200), np.ones(200), random) == 1.0
     assert permutation(np.ones(200), np.full(200, 2.0), random) == 0.0

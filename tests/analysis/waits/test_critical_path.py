@@ -4,7 +4,16 @@ import pytest
 
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.waits import waits_so_far
-from harness.model.phases import CONTROLLER, PROVISIONING, PULLING, RUNNING, STORING, UNSCHEDULABLE, UPLOAD_SECONDS
+from harness.model.phases import (
+    CONTROLLER,
+    PROVISIONING,
+    PULLING,
+    RUNNING,
+    SERVING,
+    STORING,
+    UNSCHEDULABLE,
+    UPLOAD_SECONDS,
+)
 from tests.support.timelines import Story
 
 
@@ -77,3 +86,55 @@ def test_only_the_storing_that_the_run_s_end_waited_for_counts_seen_in_logs_or_a
     found = critical_path(story.timeline(tmp_path))
     assert found.storing == pytest.approx(1 / 3)
     assert found.shares[STORING] == pytest.approx(1 / 6)
+
+
+def one_run(end, *pods, others=()):
+    """Pods as (task, stretches …), and others' runs that end with theirs."""
+    story = Story(intended=1 + len(others))
+    for seq, (over, made) in enumerate(((end, pods), *others)):
+        run = story.submit(seq, due=0.0, lag=0.0, service=0.0)
+        for task, *stretches in made:
+            story.pod(run, task, "node-0", *stretches)
+        story.run(run, 0.0, over)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("driver", "gap"),
+    [("a-driver", 3.0), ("other-driver", 1.0)],  # its own one ended at 2 s; without one, the last that had ended
+)
+def test_a_pod_waited_for_its_own_driver_where_it_has_one(driver, gap, tmp_path):
+    story = one_run(
+        30.0, (driver, (RUNNING, 0.0, 2.0)), ("b", (RUNNING, 0.0, 4.0)), ("a", (RUNNING, 5.0, 30.0)),
+    )  # fmt: skip
+    found = critical_path(story.timeline(tmp_path))
+    assert found.gaps_s.tolist() == [gap]
+    assert found.driving == pytest.approx(2 / 30 if gap == 3.0 else 0.0)
+
+
+@pytest.mark.parametrize(("begins", "running"), [(9.0, 31.0), (8.9, 21.1)])
+def test_a_pod_may_seem_to_begin_a_second_before_the_one_that_it_waited_for_has_ended(begins, running, tmp_path):
+    found = critical_path(one_run(30.0, ("a", (RUNNING, 0.0, 10.0)), ("b", (RUNNING, begins, 30.0))).timeline(tmp_path))
+    assert found.shares[RUNNING] * found.whole_s == pytest.approx(running)
+    assert found.gaps_s.tolist() == [0.0] * (begins == 9.0)
+
+
+def test_all_drivers_and_all_storing_of_a_chain_count(tmp_path):
+    found = critical_path(one_run(
+        20.0,
+        ("a-driver", (RUNNING, 0.0, 2.0)), ("a", (RUNNING, 2.0, 8.0), (STORING, 8.0, 8.5)),
+        ("b-driver", (RUNNING, 9.0, 12.0)), ("b", (RUNNING, 12.0, 19.0), (STORING, 19.0, 20.0)),
+    ).timeline(tmp_path))  # fmt: skip
+    assert (found.driving, found.storing) == (pytest.approx(5 / 20), pytest.approx(1.5 / 20))
+    assert (found.runs, found.whole_s, found.gaps_s.tolist()) == (1, pytest.approx(20.0), [0.0, 0.5, 0.0])
+
+
+def test_of_a_pod_that_serves_others_wait_for_the_start_and_runs_without_pods_are_not_followed(tmp_path):
+    story = one_run(
+        12.0, ("a", (RUNNING, 0.0, 10.0)), ("served", (SERVING, 10.0, 60.0)),
+        others=[(40.0, []), (20.0, [("a", (RUNNING, 0.0, 20.0))])],
+    )  # fmt: skip
+    found = critical_path(story.timeline(tmp_path))
+    assert (found.runs, found.whole_s) == (2, pytest.approx(32.0))
+    assert found.shares[RUNNING] == pytest.approx(30 / 32)
+    assert found.shares[SERVING] == 0.0

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.waits.failures import canonical, failure_groups, failures, group
+from harness.analysis.waits.failures import Group, canonical, failure_groups, failures, group
 from harness.model import Outcome
 from harness.model.phases import FAILED, LAUNCHER_ERROR, RUNNING
 from tests.support.timelines import Story
@@ -82,3 +84,57 @@ def test_the_launchers_error_comes_first_unless_it_is_no_more_than_an_exit_code(
     story.run(run, 0.0, 10.0, FAILED)
     (failure,) = failures(story.timeline(tmp_path))
     assert failure.texts == texts
+
+
+def test_what_is_told_of_a_failed_run_is_its_group(tmp_path):
+    story = Story(intended=4)
+    for seq, message in enumerate(("step 1 was evicted", "step 2 was evicted", "out of quota", "")):
+        story.run(story.submit(seq), 0.0, 5.0 + seq, FAILED, message)
+    assert failure_groups(story.timeline(tmp_path)) == [
+        Group("step <n> was evicted", 2, 5.0, 6.0, "step 1 was evicted"),
+        Group("out of quota", 1, 7.0, 7.0, "out of quota"),
+        Group("no message was given", 1, 8.0, 8.0, "no message was given"),
+    ]
+    first, *_ = failures(story.timeline(tmp_path / "again"))
+    assert first.says(re.compile("evicted"))
+    assert first.says(re.compile("quota"), re.compile("step 1"))
+    assert not first.says(re.compile("quota"))
+    assert not first.says()
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "message", "texts"),
+    [
+        ("Pod", "OOMKilled", None, ("OOMKilled",)),
+        ("Pod", "OOMKilled", "", ("OOMKilled",)),
+        ("Pod", "Error", None, ()),
+        ("Pod", "Error", "exit code 2", ("exit code 2",)),
+        ("Pod", "Evicted", "the node was low on memory", ("Evicted: the node was low on memory",)),
+        ("Pod", "Evicted", "Evicted for memory", ("Evicted for memory",)),
+        ("Pod", "Started", "as usual", ()),
+        ("Node", "Evicted", "of another kind", ()),
+        ("Task", "ERROR", None, ()),
+        ("Task", "ERROR", "no such image", ("no such image",)),
+        ("Task", "Succeeded", "all is well", ()),
+        ("Workflow", "WorkflowNodeError", None, ()),
+        ("Workflow", "WorkflowNodeError", "(combined from similar events): Error node w.root.a: no disk", ("no disk",)),
+        ("Workflow", "WorkflowRunning", "Running node w: so far", ()),
+    ],
+)
+def test_what_an_event_says_of_a_failure(kind, reason, message, texts, tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0)
+    story.event(5.0, kind, "a", reason, message, run=run)
+    story.run(run, 0.0, 10.0, FAILED)
+    (failure,) = failures(story.timeline(tmp_path))
+    assert failure.texts == texts
+    assert failure.nodes == ()
+    assert failure.tasks == (("a",) if kind == "Task" and reason == "ERROR" else ())
+
+
+def test_what_happens_to_pods_that_are_not_known_to_be_of_a_run_is_of_none(tmp_path):
+    story = Story(intended=1)
+    story.event(5.0, "Pod", "elsewhere", "Evicted", "low on memory")
+    story.run(story.submit(0), 0.0, 10.0, FAILED)
+    (failure,) = failures(story.timeline(tmp_path))
+    assert failure.texts == ()

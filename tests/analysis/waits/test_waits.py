@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.waits.waits import PRECEDENCE, Waits, coverage, waits, waits_so_far
+from harness.analysis.waits.waits import PRECEDENCE, Waits, coverage, segments, waits, waits_so_far
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
@@ -193,3 +193,45 @@ def test_large_tests_are_split_in_blocks_of_whole_runs(tmp_path, monkeypatch):
     whole = split("whole")
     monkeypatch.setattr("harness.analysis.waits.waits._BLOCK", 4)
     assert np.array_equal(split("blocks").seconds, whole.seconds)
+
+
+def test_the_segments_of_chosen_runs_are_their_phases_one_after_the_other(tmp_path):
+    story = Story(intended=4)
+    for seq in range(4):
+        story.run(story.submit(seq, lag=0.0, service=0.0), 0.0, 12.0)
+    story.pod("run-0000", "a", "n", (UNSCHEDULABLE, 1.0, 3.0), (RUNNING, 3.0, 5.0))
+    story.pod("run-0000", "b", "n", (STORING, 4.0, 7.0), (RUNNING, 9.0, 12.0))
+    story.pod("run-0001", "a", "n", (RUNNING, 0.0, 8.0))
+    story.pod("run-0002", "a", "n", (RUNNING, 2.0, 6.0), (STORING, 6.0, 5.0))  # an interval that ends before it starts
+    found = segments(story.timeline(tmp_path), np.array([True, False, True, True]))
+    between = len(PRECEDENCE)
+    kinds = [
+        (UNSCHEDULABLE, 1.0, 3.0),
+        (RUNNING, 3.0, 4.0),
+        (RUNNING, 4.0, 5.0),
+        (STORING, 5.0, 7.0),
+        (None, 7.0, 9.0),
+        (RUNNING, 9.0, 12.0),
+    ]
+    expected = [(0, between if name is None else PRECEDENCE.index(name), *ends) for name, *ends in kinds]
+    expected.append((2, PRECEDENCE.index(RUNNING), 2.0, 6.0))
+    rows = zip(found.row, found.level, found.start, found.end, strict=True)
+    assert [row for row in rows if row[3] > row[2]] == expected
+    assert found.length.sum() == 15.0
+    assert segments(story.timeline(tmp_path / "none"), np.zeros(4, dtype=bool)).row.size == 0
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_an_unfinished_run_without_a_pod_waits_for_one_where_pods_are_observed(observed, tmp_path):
+    """A run that is over and had none is not explained, either way."""
+    story = Story(intended=3)
+    for seq in range(3):
+        run = story.submit(seq, lag=0.0, service=1.0)
+        story.run(run, 0.0, None if seq == 0 else 7.0)
+    if observed:
+        story.pod("run-0002", "a", "n", (RUNNING, 1.0, 7.0))
+    story.event(20.0, "Test", "test", "DrainTimedOut")
+    found = waits_so_far(story.timeline(tmp_path))
+    assert found.of(CONTROLLER).tolist() == [19.0 if observed else 0.0, 0.0, 0.0]
+    assert found.of(UNKNOWN).tolist() == [0.0 if observed else 19.0, 6.0, 0.0 if observed else 6.0]
+    assert found.total.tolist() == [20.0, 7.0, 7.0]
