@@ -23,6 +23,7 @@ _SHARE = 0.3
 _COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _QUEUED = 0.1  # of all time: shorter queues do not prolong loading
 _MOSTLY = 0.4  # of all time spent moving data: whatever else there is, it takes that long
+_PLAINLY = 0.45  # of all time spent moving data, where nothing else prolongs it
 _UNDISTURBED = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
 _GREW = 2.0  # times as long as in the beginning
 _FEW = 10  # loads of a replica
@@ -49,8 +50,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     loading, computing = _loading(done), float(np.median(done.computing))
     workers = saturation(timeline)
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
-    grew = workers.waiting < _UNDISTURBED and _growth(done) >= _GREW
-    if share < _SHARE or (loading <= computing and workers.moving <= computed and not grew):
+    undisturbed = workers.waiting < _UNDISTURBED
+    plain = undisturbed and workers.moving >= _PLAINLY
+    grew = undisturbed and _growth(done) >= _GREW
+    if not plain and (share < _SHARE or (loading <= computing and workers.moving <= computed and not grew)):
         return []
     busy = workers.computing > _COMPUTING
     if queued >= _QUEUED and workers.moving < _MOSTLY and (busy or (not done.replicas and _unevenly_loaded(timeline))):

@@ -28,6 +28,7 @@ _WAITING = 0.15  # of the executions' time
 _USED, _FEW_USED = 0.6, 0.3  # of the workers: with more, nothing is inferred; with fewer, chance hardly explains it
 _OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _COVERED = 0.5  # of the workers had work while executions waited
+_LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
 _SURE, _LIKELY = 0.9, 0.75
 _FIX = (
     "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no busy "
@@ -62,12 +63,13 @@ def detect(timeline: Timeline) -> list[Finding]:
     waited, elsewhere = float(done.queued[here].mean()), float(done.queued[rest].mean()) if rest.any() else 0.0
     if waited <= elsewhere:
         return []  # a faster replica rightly gets more
+    work = saturation(timeline)
     # Executions elsewhere wait as well, but less; and spread over idle workers, too, all would wait less.
     beyond = done.inside - done.computing
     longer = float(beyond[here].mean() - (beyond[rest].mean() if rest.any() else 0.0))
     lost = longer * int(counts[busiest]) / max(float(done.inside.sum()), 1e-9)
-    work = saturation(timeline)
-    gain = max(lost, work.waiting * (1 - work.used), work.waiting - work.balanced)
+    even = work.waiting - work.balanced
+    gain = max(lost if work.balanced < _LEFT * work.waiting else 0.0, work.waiting * (1 - work.used), even)
     return [
         Finding(
             NAME,

@@ -160,6 +160,14 @@ def test_an_uneven_load_costs_all_waits_at_the_busiest_replica_in_the_queue_or_b
     assert 0.3 < finding.severity < 0.45
 
 
+def test_an_overloaded_runtime_is_full_though_one_replica_got_more_than_its_share():
+    """Of two replicas with one worker, the first gets two of three: even load would leave most of the waits."""
+    case = Case(("lb-imbalance@0s",), runs=90, over_s=10.0, profile="hetida-least-connections")
+    timeline = simulated(case, 0.5, 3, with_runtime(case, replicas=2, nodes=2, workers=1))
+    assert saturation(timeline).balanced > 0.5 * saturation(timeline).waiting
+    assert names(timeline)[0] == "runtime-saturated"
+
+
 _CROWDED = replace(_BURST, schedule="constant", over_s=40.0)
 
 
