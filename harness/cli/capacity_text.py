@@ -57,9 +57,10 @@ def as_text(answered: Answered) -> str:
     averaged = len(model.weights) > 1 and answered.name == model.law.name
     laws = f" (an average of {len(model.weights)} models by their fit{most}: {weights})" if averaged else ""
     ranges = (_span(fitted.runs, "run"), _span(fitted.nodes, fitted.unit), _times(*fitted.duration_s))
-    cost = answered.cost(first)
+    cost, workers = answered.cost(first), answered.workers(first)
     rows = [
         ("90% interval", interval(first)),
+        ("workers", "" if workers is None else f"{workers:,}, {answered.workers_each} in each replica"),
         ("model", f"{answered.name}{laws}"),
         ("fitted on", f"{counted(fitted.observations, 'observation')}: {', '.join(ranges)}"),
         ("leave-one-out", answered.check.sentence if answered.check else ""),
@@ -84,8 +85,8 @@ def _row(answered: Answered, found: Answer) -> dict[str, Any]:
         "interval": [_whole(found.low), _whole(found.high)],
         "binding": answered.binding(found),
     }
-    cost = answered.cost(found)
-    return row if cost is None else row | {"cost": cost}
+    more = {"cost": answered.cost(found), "workers": answered.workers(found)}
+    return row | {name: value for name, value in more.items() if value is not None}
 
 
 def _finite(value: float) -> float | None:

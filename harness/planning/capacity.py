@@ -98,6 +98,7 @@ def answer_from(
         None if ask else leave_one_out(source.observations, np.random.default_rng(_SEED)),
         ask,
         next_test(model, first.runs or largest.runs[1], first.nodes or largest.nodes[1]) if propose else None,
+        source.workers_each,
     )
 
 

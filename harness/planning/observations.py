@@ -1,6 +1,6 @@
 """The sources of capacity answers: run folders, and tables of observations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.analysis.capacity.recorded import Recorded
     from harness.analysis.timeline import Timeline
 
+_MOST_NAMED = 3  # folders of one warning
 UNITS = ("node", "replica")  # what tests count; a table has the column "nodes" or "replicas"
 _HINT = "give run folders, or a CSV table"
 _MOST = 1e9
@@ -57,6 +58,12 @@ class Source:
         return widest(cap for test in self.recorded for cap in test.caps)
 
     @property
+    def workers_each(self) -> int:
+        """Worker processes of each replica; 0 where a test does not show them, or they differ."""
+        found = {r.workers_each for r in self.recorded}
+        return found.pop() if len(found) == 1 else 0
+
+    @property
     def lacks(self) -> str:
         """The resource that nodes lacked most often; "" when unknown."""
         found = [r.lacks for r in self.recorded if r.lacks]
@@ -73,25 +80,32 @@ def read(paths: Iterable[Path]) -> Source:
 
     observations: list[Observation] = []
     tests: list[Recorded] = []
-    warnings: list[str] = []
+    warnings: dict[str, list[str]] = {}  # folders by warning
     units = set()
     for path in paths:
         if path.is_dir():
             test = summary_of(path).capacity
             tests.append(test)
             observations.extend(test.observations)
-            warnings.extend(f"{path.name}: {warning}" for warning in test.warnings)
+            for warning in test.warnings:
+                warnings.setdefault(warning, []).append(path.name)
             units.add(test.unit)
         else:
             observations.extend(read_observations(path))
             units.add(_unit(path))
+    said = tuple(f"{_named(folders)}: {warning}" for warning, folders in warnings.items())
     if len(units) > 1:
         raise ConfigError("the sources count nodes and replicas", "give tests of one kind of platform")
     if not observations:
         raise ConfigError(
-            "the sources contain no observation of capacity", "; ".join(warnings) or "give a burst's run folder"
+            "the sources contain no observation of capacity", "; ".join(said) or "give a burst's run folder"
         )
-    return Source(tuple(observations), tuple(tests), tuple(warnings), *units)
+    return Source(tuple(observations), tuple(tests), said, *units)
+
+
+def _named(folders: Sequence[str]) -> str:
+    shown = ", ".join(folders[:_MOST_NAMED])
+    return f"{shown} and {len(folders) - _MOST_NAMED:,} more" if len(folders) > _MOST_NAMED else shown
 
 
 def read_observations(path: Path) -> "list[Observation]":

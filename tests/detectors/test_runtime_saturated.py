@@ -161,9 +161,9 @@ def test_an_uneven_load_costs_all_waits_at_the_busiest_replica_in_the_queue_or_b
 
 
 def test_an_overloaded_runtime_is_full_though_one_replica_got_more_than_its_share():
-    """Of two replicas with one worker, the first gets two of three: even load would leave most of the waits."""
-    case = Case(("lb-imbalance@0s",), runs=90, over_s=10.0, profile="hetida-least-connections")
-    timeline = simulated(case, 0.5, 3, with_runtime(case, replicas=2, nodes=2, workers=1))
+    """Of two replicas with one worker each: even load would leave most of the waits."""
+    drawn = draw(90125, 26)
+    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
     assert saturation(timeline).balanced > 0.5 * saturation(timeline).waiting
     assert names(timeline)[0] == "runtime-saturated"
 

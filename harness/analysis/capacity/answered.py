@@ -25,6 +25,7 @@ class Answered:
         check: leave-one-out check of the model; none with a single size, or for a simulator.
         ask: what answers instead of the model; none is the model itself.
         next_test: the test to run next; none when it was not asked for.
+        workers_each: worker processes of each replica; 0 where they are not known, or nodes are counted.
     """
 
     model: CapacityModel
@@ -38,10 +39,15 @@ class Answered:
     check: Check | None
     ask: Ask | None = None
     next_test: NextTest | None = None
+    workers_each: int = 0
+
+    def workers(self, found: Answer) -> int | None:
+        """Worker processes of the answer's replicas; none where they are not known."""
+        return round(found.nodes) * self.workers_each if found.nodes and self.workers_each else None
 
     def cost(self, found: Answer) -> float | None:
-        """Nodes × hours × price; none when one of them is unknown."""
-        if self.price is None or found.nodes is None or found.within_s is None:
+        """Nodes × hours × price; none when one of them is unknown, or replicas are counted: nodes have a price."""
+        if self.price is None or found.nodes is None or found.within_s is None or found.unit != "node":
             return None
         return found.nodes * found.within_s / 3600 * self.price
 

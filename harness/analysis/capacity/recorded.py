@@ -12,6 +12,7 @@ from harness.analysis.capacity.progress import work
 from harness.analysis.capacity.steady_state import steady_state
 from harness.analysis.cost.virtual import virtual_pods
 from harness.analysis.ledger import ledger
+from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.services.workers import workers
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline.curves import mean_active
@@ -41,7 +42,8 @@ class Recorded:
         lacks: the resource that the scheduler lacked most ("cpu", "memory", "pods"); "" when none.
         warnings: the limits of the observations, as text.
         caps: what the test showed to be limited, however many nodes there are.
-        unit: what `Observation.nodes` counts: "node", or "replica" of a service whose answers name them.
+        unit: what `Observation.nodes` counts: "node", or "replica" of a service, by its answers or by Kubernetes.
+        workers_each: worker processes of each replica; 0 where they are not known, or differ.
     """
 
     observations: tuple[Observation, ...]
@@ -51,6 +53,7 @@ class Recorded:
     warnings: tuple[str, ...]
     caps: tuple[Cap, ...] = ()
     unit: str = "node"
+    workers_each: int = 0
 
 
 def recorded(timeline: Timeline) -> Recorded:
@@ -65,8 +68,15 @@ def recorded(timeline: Timeline) -> Recorded:
         _resource(lacks[0][0]) if lacks else "",
         warnings,
         caps(timeline),
-        "replica" if workers(timeline) is not None else "node",
+        "replica" if _replicas(timeline) else "node",
+        service_replicas(timeline).each,
     )
+
+
+def _replicas(timeline: Timeline) -> int:
+    """How many the service has: as Kubernetes shows them, or as its answers name them; 0 where neither does."""
+    named = workers(timeline)
+    return max(len(service_replicas(timeline).pods), len(named.workers) if named is not None else 0)
 
 
 def eviction_factor(step_s: float, evictions_per_hour: float, replacement_s: float) -> float:
@@ -85,9 +95,9 @@ def eviction_factor(step_s: float, evictions_per_hour: float, replacement_s: flo
 def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
     warnings = [f"the test is INVALID: {reason}" for reason in validity(timeline).reasons]
     counts, over, elsewhere = ledger(timeline), throughput(timeline), virtual_pods(timeline)
-    replicas = workers(timeline)
-    if replicas is not None and counts.succeeded:
-        return _of_service(timeline, len(replicas.workers), counts.succeeded, warnings)
+    replicas = _replicas(timeline)
+    if replicas and counts.succeeded:
+        return _of_service(timeline, replicas, counts.succeeded, warnings)
     if not counts.succeeded or not len(timeline.run_nodes):
         missing = "no run succeeded" if not counts.succeeded else "no node was observed"
         if counts.succeeded and elsewhere is not None:

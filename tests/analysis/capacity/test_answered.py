@@ -32,6 +32,14 @@ def test_question_and_answer_are_one_sentence(found, text):
     assert sentence(found) == text
 
 
+def test_replicas_are_told_with_their_workers_and_without_the_price_of_nodes():
+    service = replace(answered(price=0.5), workers_each=4)
+    replicas = replace(NODES, unit="replica")
+    assert (service.workers(replicas), service.cost(replicas)) == (48, None)
+    assert service.workers(replace(NEVER, unit="replica")) is None
+    assert (answered(price=0.5).workers(NODES), answered(price=0.5).cost(NODES)) == (None, 12 * 900 / 3600 * 0.5)
+
+
 @pytest.mark.parametrize(
     ("found", "text"),
     [

@@ -7,7 +7,7 @@ from harness.analysis.capacity.answer import Question, answer
 from harness.analysis.capacity.caps import Cap, caps, widest
 from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.recorded import recorded
-from harness.model.phases import COMPUTING, RUNNING, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+from harness.model.phases import COMPUTING, REPLICA_WORKERS, RUNNING, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.planning.simulated_burst import burst, package, with_nodes
 from harness.simulator.profile.file import load_profile
 from tests.support.injection.case import Case, simulated
@@ -132,13 +132,30 @@ def test_loads_that_may_wait_for_busy_workers_are_a_doubt_and_no_cap():
     assert any("a test on another number of replicas tells" in warning for warning in found.warnings)
 
 
-def test_a_service_is_answered_in_replicas(tmp_path):
+def on_two_replicas(*, named=True):
+    """Forty executions at once, one a second on each of two replicas."""
     story = Story(intended=40, target="hetida")
     for seq in range(40):
         run = story.submit(seq, lag=0.0)
-        story.pod(run, "", f"runtime-{seq % 2}", (COMPUTING, float(seq // 2), seq // 2 + 1.0))
+        node = f"runtime-{seq % 2}" if named else None
+        story.pod(run, "", node, (COMPUTING, float(seq // 2), seq // 2 + 1.0))
         story.run(run, 0.0, seq // 2 + 1.0)
+    return story
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_replicas_are_counted_as_kubernetes_shows_them_with_their_workers(named, tmp_path):
+    """Of five replicas, two answered, or none is named."""
+    story = on_two_replicas(named=named)
+    for k in range(5):
+        story.sample(0.0, REPLICA_WORKERS, 4, pod=f"pod-{k}")
     found = recorded(story.timeline(tmp_path))
+    assert (found.unit, found.workers_each, [test.nodes for test in found.observations]) == ("replica", 4, [5])
+
+
+def test_a_service_is_answered_in_replicas(tmp_path):
+    found = recorded(on_two_replicas().timeline(tmp_path))
+    assert (found.unit, found.workers_each) == ("replica", 0)
     assert (found.unit, [test.nodes for test in found.observations]) == ("replica", [2])
     model = fit(found.observations, np.random.default_rng(1), unit=found.unit)
     assert answer(model, Question(runs=40, within_s=11.0)).unit == "replica"
