@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida import Replica
+from harness.simulator.hetida.usage import WINDOW_S
 from harness.simulator.kfp.launcher import Launch
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.components import RUNTIME
@@ -43,6 +44,14 @@ class Usage(NamedTuple):
     containers: tuple[ContainerUsage, ...] = ()
 
 
+class _Window(NamedTuple):
+    """The end of a replica's last window, its core-seconds until then, and the cores that it used in it on average."""
+
+    at: float
+    core_s: float
+    cores: float
+
+
 class Meter:
     """Measures one platform. Core-seconds of a pod or node never decrease.
 
@@ -60,6 +69,7 @@ class Meter:
         # Core-seconds: by node, of pods that left (`_aside`); by pod, of its ended main container.
         self._left: defaultdict[str, float] = defaultdict(float)
         self._mains: dict[str, float] = {}
+        self._windows: dict[str, _Window] = {}  # of replicas, by pod
 
     def pods(self, node: Node) -> Iterable[tuple[Pod, Usage]]:
         """The pods that run on a node."""
@@ -108,12 +118,19 @@ class Meter:
     def _containers(self, pod: Pod, now: float) -> Iterable[ContainerUsage]:
         if not isinstance(pod.owner, Workflow):
             replica = self._replica(pod)
-            cpu = pod.usage_cpu if replica is None else replica.cores
+            cpu = pod.usage_cpu if replica is None else self._recent(pod, replica.core_s, now)
             yield ContainerUsage(main_container(pod), cpu, self._aside(pod, now), pod.usage_memory)
             return
         if pod.main_ended is None and pod.deleting is None:
             yield ContainerUsage("main", *self._computed(pod), pod.usage_memory)
         yield ContainerUsage(WAIT, _WAIT_CPU, self._aside(pod, now), _WAIT_MEMORY)
+
+    def _recent(self, pod: Pod, core_s: float, now: float) -> float:
+        """Cores that a replica used on average in the last window: executions are shorter than one."""
+        last = self._windows.setdefault(pod.name, _Window(pod.started or 0.0, 0.0, 0.0))
+        if now - last.at >= WINDOW_S:
+            last = self._windows[pod.name] = _Window(now, core_s, (core_s - last.core_s) / (now - last.at))
+        return last.cores
 
     @staticmethod
     def _computed(pod: Pod) -> tuple[float, float]:
