@@ -28,7 +28,8 @@ _NEVER_SHOWN: Mapping[str, frozenset[str]] = {
     "dask_tenants": _OF_PODS,
 }
 _ENDED = 10  # runs, for the shares of a run's first phases
-_ANSWERED = 100  # executions of which the quickest do not decide, or half of all
+# Executions of which the quickest do not decide, or this share of all.
+_ANSWERED, _MOST = 1000, 0.9
 # How a detector that raised is reported.
 DEFECT = "internal error in this detector"
 
@@ -100,7 +101,7 @@ def _require_ended_runs(timeline: Timeline) -> None:
     A service answers when an execution ends: what still waits there is not known, and the first answers waited least.
     """
     over, still = int(timeline.is_over.sum()), int(timeline.is_open.sum())
-    if timeline.executed and over < min(_ANSWERED, timeline.plan.intended / 2):
+    if timeline.executed and over < min(_ANSWERED, _MOST * timeline.plan.intended):
         raise CannotJudgeError(f"only {counted(over, 'run')} of {timeline.plan.intended:,} ended so far")
     if over < max(_ENDED, still):
         raise CannotJudgeError(f"{counted(over, 'run')} ended so far, and {counted(still, 'run')} just began")

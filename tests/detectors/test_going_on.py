@@ -40,7 +40,7 @@ def test_pulls_that_never_end_are_a_finding_once_the_test_is_over(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("count", "second", "found"), [(60, 25.0, False), (60, 40.0, True), (400, 90.0, False), (400, 120.0, True)]
+    ("count", "second", "found"), [(60, 50.0, False), (60, 57.0, True), (1200, 900.0, False), (1200, 1010.0, True)]
 )
 def test_slow_loads_of_the_first_answers_are_no_finding_yet(count, second, found, tmp_path):
     """Half of all executions must have ended, or a hundred; they come one a second."""
