@@ -10,7 +10,7 @@ SHIFTS: Mapping[str, float] = {  # 560 tests of seed 90125
     "adapter-slow": 2.19,
     "controller-backlog": -0.34,
     "controller-requeue": 1.28,
-    "image-pull": 0.93,
+    "image-pull": 1.27,
     "lb-imbalance": 0.48,
     "node-pressure": 0.61,
     "nodes-exhausted": -0.58,
