@@ -1,5 +1,6 @@
 """Variants compared with the first one: measurements read from run folders or a table, and what follows from them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -165,7 +166,7 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     from harness.model.schedules import in_words
 
     runs = [Path(path) for variant in variants for path in variant.split(",")]
-    twice = next((path for path in runs if runs.count(path) > 1), None)
+    twice = next((path for path, times in Counter(runs).items() if times > 1), None)
     if twice is not None:
         raise ConfigError(f"{twice} is given twice", "give different run folders")
     names = _names(variants)

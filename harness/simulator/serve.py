@@ -13,12 +13,12 @@ import yaml
 from aiohttp import web
 
 from harness.model.errors import ConfigError, PipeswarmError
-from harness.simulator import kube_api
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.faults import inject
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kube_api.access import Access
+from harness.simulator.kube_api.routes import mount
 from harness.simulator.kube_objects.access import reviewer, users
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
@@ -86,7 +86,7 @@ def build(options: ServeOptions, clock: WallClock | None = None) -> tuple[web.Ap
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
     app.router.add_get("/", _index(options))
     actions = ClusterActions(view, clock.advance)
-    kube_api.mount(app, view.store, actions, lambda: clock.now_at, accounts)
+    mount(app, view.store, actions, lambda: clock.now_at, accounts)
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)
     Executions(view, clock.advance).mount(app)

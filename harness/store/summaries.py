@@ -16,7 +16,7 @@ _SUMMARY = f"{TABLES}/summary.json"
 _READ = (MANIFEST, SCHEDULE, PRICES, *(f"{TABLES}/{name}.parquet" for name in KINDS.values()))
 _LINES = tuple(f"{name}.jsonl" for name in KINDS.values())
 
-_BLOCK = 2**20  # bytes
+_BLOCK = 2**16  # bytes: the allocator gives the memory of larger blocks back to the system after each
 
 
 def key_of(folder: RunFolder, code: str) -> str:

@@ -117,6 +117,14 @@ def test_listing_imports_nothing_heavy() -> None:
     assert done.stderr.strip() == ""
 
 
+def test_a_simulation_without_a_server_imports_no_server() -> None:
+    script = (
+        "import sys, harness.simulator.fast\nsys.exit(str([m for m in ('aiohttp', 'numpy') if m in sys.modules] or ''))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == ""
+
+
 def submitted(url: str, count: int) -> None:
     spec = yaml.safe_load(UNCACHED)
     for number in range(count):

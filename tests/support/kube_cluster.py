@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import yaml
 from aiohttp import web
 
-from harness.simulator.kube_api import ApiError, ObjectStore, Resource, mount, resources
+from harness.simulator.kube_api import ApiError, ObjectStore, Resource, resources
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.rbac import User, usual_objects
 from harness.simulator.kube_api.resources import shown
+from harness.simulator.kube_api.routes import mount
 
 T = TypeVar("T")
 Manifest = dict[str, Any]

@@ -15,13 +15,13 @@ from aiohttp import web
 
 from harness.analysis.timeline import Timeline
 from harness.model import Plan, Scenario
-from harness.simulator import kube_api
 from harness.simulator.cluster import Change, ClusterListener, Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.fast.records import Arrival
 from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
 from harness.simulator.faults import inject, parse_fault
+from harness.simulator.kube_api.routes import mount
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
@@ -146,7 +146,7 @@ def _served(view: KubernetesView) -> Iterator[str]:
         actions = ClusterActions(view, lambda: None)
         Executions(view, lambda: None).mount(app)
         Logs(view, lambda: None).mount(app)
-        kube_api.mount(app, view.store, actions, lambda: ORIGIN_AT + int(clock.now * 1e9))
+        mount(app, view.store, actions, lambda: ORIGIN_AT + int(clock.now * 1e9))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -68,7 +68,9 @@ class Background:
     def _send(self) -> None:
         now, bucket = self._loop.now, self._bucket
         while self.waiting:
-            count = min(self.waiting, max(bucket.spare(now), int(bucket.rate * _BATCH_S), 1))
+            count = self.waiting
+            if count > 1:  # most are alone
+                count = min(count, max(bucket.spare(now), int(bucket.rate * _BATCH_S), 1))
             self.waiting -= count
             self.sent += count
             at = bucket.take(now, count)

@@ -9,7 +9,7 @@ import urllib3
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from harness.simulator.kube_api import mount
+from harness.simulator.kube_api.routes import mount
 from tests.support.kube_cluster import Cluster, Server, pod
 
 http = urllib3.PoolManager(retries=False, timeout=20.0)
