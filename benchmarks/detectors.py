@@ -1,6 +1,6 @@
 """The findings against the truth, on installations drawn from a written distribution.
 
-    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--scheduler ADDRESS] [--keep DIR] [--fit]
+    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--scheduler ADDRESS] [--keep DIR] [--fit [--also SEED:TESTS]]
 
 `tests.support.injection.installations` says what is drawn, `tests.support.injection.judging` what is true: each test is
 simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--keep` keeps what was
@@ -90,10 +90,13 @@ def _judged(seed: int, shifts: Mapping[str, float], keep: Path | None, number: i
 
 
 def _fit(options: argparse.Namespace) -> int:
-    shifts = fitted([named for each in judge_all(options, {}) for named in each.verdict.named])
+    drawn = [(options.seed, options.tests), *options.also]
+    each = [argparse.Namespace(**{**vars(options), "seed": seed, "tests": tests}) for seed, tests in drawn]
+    shifts = fitted([named for part in each for test in judge_all(part, {}) for named in test.verdict.named])
     head, _, _ = SHIFTS_FILE.read_text(encoding="utf-8").partition("SHIFTS:")
     rows = "".join(f'    "{name}": {shift:.2f},\n' for name, shift in sorted(shifts.items()))
-    written = f"SHIFTS: Mapping[str, float] = {{  # {options.tests} tests of seed {options.seed}\n{rows}}}\n"
+    tests = ", ".join(f"{tests} tests of seed {seed}" for seed, tests in drawn)
+    written = f"SHIFTS: Mapping[str, float] = {{  # {tests}\n{rows}}}\n"
     SHIFTS_FILE.write_text(head + written, encoding="utf-8")
     print(written, end="")
     return 0
@@ -210,8 +213,21 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scheduler", default="", metavar="tcp://HOST:PORT", help="a Dask scheduler's workers instead")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was simulated, and use it again")
     parser.add_argument("--fit", action="store_true", help="correct the confidence by these tests, and show no more")
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        type=_seed_and_tests,
+        metavar="SEED:TESTS",
+        help="with --fit: further ones",
+    )
     parser.add_argument("--show", action="store_true", help="print every test, not only those with a wrong answer")
     return parser.parse_args()
+
+
+def _seed_and_tests(text: str) -> tuple[int, int]:
+    seed, tests = map(int, text.split(":"))
+    return seed, tests
 
 
 if __name__ == "__main__":
