@@ -1,6 +1,7 @@
 """The findings against the truth, on installations drawn from a written distribution.
 
-    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--scheduler ADDRESS] [--keep DIR] [--fit [--also SEED:TESTS]]
+    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--scheduler ADDRESS] [--keep DIR]
+                                   [--fit [--also SEED:TESTS]]
 
 `tests.support.injection.installations` says what is drawn, `tests.support.injection.judging` what is true: each test is
 simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--keep` keeps what was
