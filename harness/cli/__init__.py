@@ -9,6 +9,8 @@ _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG,
 })  # fmt: skip
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb and return its exit code; an error meant for the user is printed without a traceback."""
@@ -31,6 +33,13 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in _REFUSED:
             raise
-        print(for_output(f"error: {error.filename or 'the result'} can't be used: {error.strerror}"), file=sys.stderr)
-        print("  → check its permissions and the free space", file=sys.stderr)
+        print(for_output(_told(error)), file=sys.stderr)
         return ExitCode.BAD_CONFIG
+
+
+def _told(error: OSError) -> str:
+    if error.errno in _FULL:
+        where = f": {error.filename} can't be written" if error.filename else "; the result can't be written"
+        return f"error: the disk is full{where}\n  → free some space, or write to another disk"
+    what = error.filename or "the result"
+    return f"error: {what} can't be used: {error.strerror}\n  → check its permissions and the free space"

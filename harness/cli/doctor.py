@@ -75,7 +75,7 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
         cost = "load tests use the simulated platform"
         found += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
     of_cluster, role = checkup.cluster(settings, checkup.rights_to_load(plan))
-    return [*found, *of_cluster, checkup.prometheus(settings)], role
+    return [*found, *of_cluster, checkup.prometheus(settings), *checkup.pages(settings)], role
 
 
 def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> "tuple[Plan, list[Check]]":

@@ -4,9 +4,11 @@ import argparse
 import atexit
 import gc
 import json
+import shutil
 import sys
 import time
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,23 +120,42 @@ def _simulate(arguments: argparse.Namespace) -> int:
     assert checked.prepared.inputs is not None  # a local pipeline declares its inputs
     test = plan_arrivals(checked, plan, checked.prepared.inputs)
     demand_known_tenants(test.scenarios, plan.tenants)
-    folder = _folder(arguments, checked, test)
+    folder = _folder(checked, test)
     # The parts of a simulated platform know each other: to look for such garbage before the process ends anyway takes a
     # sixth of the command's time.
     atexit.register(gc.freeze)
-    _write(folder, _records(profile, faults, checked, _arrivals(folder, test)))
-    return _finish(arguments, folder)
+    with _removed_unless_written(folder):
+        _plan(folder, arguments, checked, test)
+        _write(folder, _records(profile, faults, checked, _arrivals(folder, test)))
+        return _finish(arguments, folder)
 
 
-def _folder(arguments: argparse.Namespace, checked: "Checked", test: "PlannedTest") -> "RunFolder":
-    """The run folder with its plan, schedule and inputs."""
+@contextmanager
+def _removed_unless_written(folder: "RunFolder") -> "Iterator[None]":
+    """Leave no part of a test behind, such as on a full disk: to repeat it is cheaper than to recover it."""
+    try:
+        yield
+    except (OSError, KeyboardInterrupt) as error:
+        shutil.rmtree(folder.path, ignore_errors=True)
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(folder.path)
+        raise
+
+
+def _folder(checked: "Checked", test: "PlannedTest") -> "RunFolder":
     from harness.model.run_name import run_name
-    from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS, RunFolder
+    from harness.store.folder import RunFolder
 
-    given, package = checked.settings, checked.prepared.package
-    kind = f"{test.schedule.name}-simulated"
+    given, kind = checked.settings, f"{test.schedule.name}-simulated"
     name = given.run_name or run_name(checked.target, kind, len(test.offsets), time.time_ns())
-    folder = RunFolder.create(given.runs_dir, name, exactly=bool(given.run_name), overwrite=given.overwrite)
+    return RunFolder.create(given.runs_dir, name, exactly=bool(given.run_name), overwrite=given.overwrite)
+
+
+def _plan(folder: "RunFolder", arguments: argparse.Namespace, checked: "Checked", test: "PlannedTest") -> None:
+    """Write the plan, the schedule and the inputs."""
+    from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS
+
+    package = checked.prepared.package
     named = (test.schedule.scenarios, test.schedule.tenants) if isinstance(test.schedule, Replay) else ()
     _, digest = folder.write_schedule(test.offsets, *named)
     digests = {"schedule": digest, "scenarios": folder.keep(SCENARIOS, test.table)}
@@ -145,7 +166,6 @@ def _folder(arguments: argparse.Namespace, checked: "Checked", test: "PlannedTes
     simulated = {"profile": arguments.profile, "fault": " ".join(arguments.fault)}
     options = {**test.plan.target_options, **simulated}
     folder.write_plan(replace(test.plan, digests=digests, target_options=options))
-    return folder
 
 
 def _arrivals(folder: "RunFolder", test: "PlannedTest") -> "list[Arrival]":

@@ -19,7 +19,7 @@ _CHOICE, _QUOTED = re.compile(r"invalid choice: .*"), re.compile(r"'([^']*)'")
 VERBS: tuple[tuple[str, str, str], ...] = (
     ("init", "write the files that a load test of your own begins from", "harness.cli.init"),
     ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
-    ("run-in-cluster", "run a load test as a Kubernetes Job and bring its folder home", "harness.cli.run_in_cluster"),
+    ("run-in-cluster", "run a load test as a Kubernetes Job and fetch its folder", "harness.cli.run_in_cluster"),
     ("orchestrate", "let a KFP pipeline of one step start a run for each scenario", "harness.cli.orchestrate"),
     ("doctor", "check machine, platform, cluster and metrics before a test", "harness.cli.doctor"),
     ("options", "list the options that a locustfile adds to Locust's own", "harness.cli.options"),

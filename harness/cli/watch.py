@@ -111,7 +111,7 @@ def _of_platform(observed: LiveObserver) -> Iterator[tuple[str, str]]:
 
 def _of_findings(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for place, finding in enumerate(found.get("findings", ())):
-        yield "" if place else "bottlenecks", f"{finding['title']} ({finding['name']})"
+        yield "" if place else "findings", f"{finding['title']} ({finding['name']})"
 
 
 def _bar(load: Mapping[str, Any], width: int = 30) -> str:

@@ -16,6 +16,7 @@ from harness.collectors.kubernetes.account import may
 from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.metrics import profiles_file
 from harness.collectors.metrics.prometheus import PrometheusApi
+from harness.collectors.metrics.scraping import fetch
 from harness.collectors.source_health import UnreachableError
 from harness.model.errors import PipeswarmError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
@@ -259,6 +260,28 @@ def prometheus(settings: ObserverSettings) -> Check:
     missing = [title for title in names if title not in seen]
     state = State.OK if seen else State.LIMITED
     return Check("Prometheus", state, f"has metrics of: {', '.join(seen) or 'nothing known'}", _without(missing))
+
+
+def pages(settings: ObserverSettings) -> Iterator[Check]:
+    """Whether each page of ``--metrics`` answers, and has metrics of its profile.
+
+    Raises:
+        ConfigError: there is no such profile.
+    """
+    for name, address in settings.metrics:
+        profile, title = profiles_file.load(name), f"metrics of {name}"
+        try:
+            page = fetch(
+                Http("doctor", address, Credentials(), _timeouts(settings), verify_tls=settings.verify_sources)
+            )
+        except (UnreachableError, PipeswarmError) as error:
+            yield Check(title, State.LIMITED, f"{address}: {error}", "its metrics are not used")
+            continue
+        seen = sum(any(other + metric.suffix in page for other in metric.any_of) for metric in profile.metrics)
+        found = f"{address} has {seen} of the profile's {len(profile.metrics)} metrics"
+        yield Check(
+            title, State.OK if seen else State.LIMITED, found, "" if seen else "is it the page of this profile?"
+        )
 
 
 def _without(missing: Sequence[str]) -> str:

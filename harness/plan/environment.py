@@ -64,6 +64,8 @@ def credentials(given: argparse.Namespace, platform: Any) -> Credentials:
     named = {option.name: option.read(getattr(given, option.dest, None)) for option in CREDENTIALS}
     if named["kubeconfig-token"] and named["token-file"]:
         raise ConfigError("--kubeconfig-token and --token-file exclude each other", "give one of them")
+    if named["client-key"] and not named["client-certificate"]:
+        raise ConfigError("--client-key belongs to a certificate", "give --client-certificate, too")
     command = token_command(getattr(given, "kube_context", "") or "") if named["kubeconfig-token"] else ()
     for name, variable in getattr(platform, "FILE_VARIABLES", {}).items():
         named[name] = named[name] or os.environ.get(variable, "")

@@ -6,16 +6,16 @@ The official client reads it, in a process of its own: it knows every way to log
 import json
 import ssl
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.plan import environment
 from harness.plan.subprocesses import run, token_command, what_kubeconfig_gives
-from harness.targets.credentials import Credentials
+from harness.targets.credentials import Credentials, expiry
 from harness.targets.kube_service import KubeService, is_kube_service
 from harness.targets.origin import same_origin
 
@@ -23,6 +23,8 @@ HOST = "kubeconfig"  # as --host
 OPTION = "access"  # of the plan's target options; the plan's host is then the API server's address
 CLUSTER = "cluster"  # of the plan's target options, of a service of a cluster: the API server's address
 _HINT = "check KUBECONFIG and --kube-context with kubectl get namespaces"
+_REREAD_S = 120.0  # a token whose expiry is not known
+_BEFORE_EXPIRY_S = 30.0
 _NOT_PASSED = (
     "leave them out, also the variables that name them (PIPESWARM_TOKEN, those of the platform's tools); "
     "a user's name goes into --header 'kubeflow-userid: …'"
@@ -31,7 +33,10 @@ _NOT_PASSED = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An API server, and what it asks for: a bearer token, or a client's certificate with its key; texts in PEM."""
+    """An API server, and what it asks for: a bearer token, or a client's certificate with its key; texts in PEM.
+
+    `token_expires_s` is in seconds since 1970, None where nobody says.
+    """
 
     host: str
     namespace: str
@@ -40,6 +45,7 @@ class Access:
     certificate: str
     key: str
     verify_tls: bool = True
+    token_expires_s: float | None = None
 
     def prepare(self, context: ssl.SSLContext) -> None:
         """Have a TLS context trust the cluster's authority and show the client's certificate."""
@@ -50,6 +56,9 @@ class Access:
                 file.write(f"{self.certificate}\n{self.key}\n")
                 file.flush()
                 context.load_cert_chain(file.name)
+
+
+_READ: dict[tuple[str, str | None], tuple[Access, float]] = {}  # by context and KUBECONFIG; with the monotonic time
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +82,28 @@ def by_kubeconfig(plan: Plan) -> bool:
 
 
 def read_access(context: str) -> Access:
-    """The access that the kubeconfig gives in a context; "" is the current one. It is read once in a process.
+    """The access that the kubeconfig gives in a context; "" is the current one.
+
+    It takes a second to read, so that it is read again only once its token may have expired: a process of the web UI
+    starts many tests.
 
     Raises:
         ConfigError: there is none.
     """
-    return _read(context, environment.kubeconfig())
+    key = context, environment.kubeconfig()
+    access, read_s = _READ.get(key, (None, 0.0))
+    if access is None or not _usable(access, read_s):
+        found: dict[str, Any] = json.loads(_asked("access", context))
+        access = Access(**found)
+        _READ[key] = access, time.monotonic()
+    return access
 
 
-@cache
-def _read(context: str, _: str | None) -> Access:
-    found: dict[str, Any] = json.loads(_asked("access", context))
-    return Access(**found)
+def _usable(access: Access, read_s: float) -> bool:
+    if not access.token:
+        return True
+    expires_s = access.token_expires_s or expiry(access.token)
+    return time.monotonic() - read_s < _REREAD_S if expires_s is None else expires_s > time.time() + _BEFORE_EXPIRY_S
 
 
 def _asked(*what: str) -> str:

@@ -1,6 +1,8 @@
 """``pipeswarm simulate run``: a normal run folder out of simulated time."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,22 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Pat
     assert first.keys() == again.keys()
     assert {name for name in first if first[name] != again[name]} <= {"report.html", "report.json"}
     assert first["spans.jsonl"] != other["spans.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "written", ["harness.store.files.replace", "harness.store.folder.Recorder.append", "harness.cli.report.write"]
+)
+def test_a_full_disk_is_named_and_nothing_is_left_there(
+    tmp_path: Path, written: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(written, refuse)
+    command = ["simulate", "run", *BURST, "--runs-dir", str(tmp_path), "--run-name", "run", "--quiet"]
+    assert main(command) == ExitCode.BAD_CONFIG
+    assert f"error: the disk is full: {tmp_path / 'run'} can't be written" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_injected_fault_is_diagnosed_by_its_name(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ import yaml
 from harness.collectors import checkup
 from harness.collectors.checkup import RIGHTS, Check, State
 from harness.collectors.collector import ObserverSettings
+from harness.model.errors import ConfigError
 from tests.support.e2e import wait_for
+from tests.support.servers import Served
 
 NOW_S = 1_800_000_000.0
 
@@ -82,6 +84,20 @@ def test_a_prometheus_that_does_not_answer_costs_its_metrics():
     check = checkup.prometheus(ObserverSettings("", prometheus="http://127.0.0.1:9"))
     assert (check.state, check.cost) == (State.LIMITED, "its metrics are not used")
     assert checkup.prometheus(ObserverSettings("")).state is State.LIMITED
+
+
+def test_a_page_of_metrics_is_tried():
+    said = 'argo_workflows_workers_busy_count{worker_type="workflow_queue"} 3\n'
+    with Served(lambda path, _: (200, said) if path == "/metrics" else (404, "")) as server:
+        addresses = [f"{server.url}/metrics", f"{server.url}/elsewhere", "http://127.0.0.1:9/metrics"]
+        found = list(checkup.pages(ObserverSettings("", metrics=tuple(("argo", address) for address in addresses))))
+        (wrong,) = checkup.pages(ObserverSettings("", metrics=(("mysql", addresses[0]),)))
+    assert [check.state for check in found] == [State.OK, State.LIMITED, State.LIMITED]
+    assert f"{addresses[0]} has 1 of the profile's" in found[0].found
+    assert "404" in found[1].found
+    assert wrong == Check("metrics of mysql", State.LIMITED, wrong.found, "is it the page of this profile?")
+    with pytest.raises(ConfigError, match="there is no metric profile 'nosuch'"):
+        list(checkup.pages(ObserverSettings("", metrics=(("nosuch", addresses[0]),))))
 
 
 def test_a_real_api_server_tells_right_by_right_what_is_missing(real_cluster, tmp_path):

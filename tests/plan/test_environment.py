@@ -4,6 +4,7 @@ from argparse import Namespace
 
 import pytest
 
+from harness.model.errors import ConfigError
 from harness.plan import environment
 from harness.targets import argo, kfp
 from harness.targets.credentials import Credentials
@@ -79,3 +80,8 @@ def test_files_that_the_sdk_reads_are_read_unless_options_name_others(monkeypatc
         token_file="my/token", headers=(("kubeflow-userid", "me"), ("x-team", "a")), certificate="me.pem",
         authorities="its/ca.pem",
     )  # fmt: skip
+
+
+def test_a_key_without_its_certificate_is_refused():
+    with pytest.raises(ConfigError, match="--client-key belongs to a certificate"):
+        environment.credentials(Namespace(client_key="key.pem"), None)

@@ -1,3 +1,6 @@
+import json
+from types import SimpleNamespace
+
 import pytest
 
 from harness.drive.clients import client_of
@@ -56,3 +59,30 @@ def test_a_mistyped_service_is_refused_before_anything_is_asked(server):
     with pytest.raises(ConfigError, match="names no service"):
         kubeconfig.resolved(plan("", "kube://kubeflow"))
     assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("found", "later_s", "asked"),
+    [
+        ({"token": "t", "token_expires_s": 1060.0}, 20, 1),
+        ({"token": "t", "token_expires_s": 1060.0}, 40, 2),
+        ({"token": "t"}, 110, 1),
+        ({"token": "t"}, 130, 2),
+        ({"token": ""}, 10_000, 1),
+    ],
+)
+def test_a_later_test_of_the_same_process_gets_a_token_that_has_not_expired(monkeypatch, found, later_s, asked):
+    now_s, answers = [1000.0], []
+
+    def answer(*what):
+        answers.append(what)
+        empty = {"host": "https://c", "namespace": "", "authority": "", "certificate": "", "key": ""}
+        return json.dumps({**empty, **found})
+
+    monkeypatch.setattr(kubeconfig, "_asked", answer)
+    monkeypatch.setattr(kubeconfig, "_READ", {})
+    monkeypatch.setattr(kubeconfig, "time", SimpleNamespace(time=lambda: now_s[0], monotonic=lambda: now_s[0]))
+    kubeconfig.read_access("")
+    now_s[0] += later_s
+    assert kubeconfig.read_access("").token == found["token"]
+    assert len(answers) == asked

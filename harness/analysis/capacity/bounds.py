@@ -14,6 +14,7 @@ import numpy as np
 from harness.analysis.capacity.acceptance import acceptance, plateau
 from harness.analysis.services.database import Work, connection_seconds, database_work
 from harness.analysis.services.executions import executions
+from harness.analysis.services.saturation import saturation
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, beginnings, floats
 from harness.analysis.timeline.curves import merged, peak
@@ -28,6 +29,7 @@ _NOTABLE = 0.15  # of the runs' time
 _AT_ONCE = 3.0
 _FEW = 10  # executions of a replica
 _A_POD_S = 2.0  # between two pods a healthy controller takes about a second, and platforms record whole seconds
+_COMPUTING = 1 / 3  # of the workers' time: behind adapters at their limit, workers seldom compute
 _UNHINDERED = 0.05
 _REFUTED = 1.05
 
@@ -139,6 +141,7 @@ def _store(timeline: Timeline, measured: float) -> Bound | None:
 
 
 def _adapters(timeline: Timeline, measured: float) -> Bound | None:
+    """Only where loads are not long because the workers, which do one thing at a time, compute meanwhile."""
     if not timeline.executed:
         return None
     done = executions(timeline)
@@ -146,6 +149,9 @@ def _adapters(timeline: Timeline, measured: float) -> Bound | None:
     quickest = min((float(np.median(s)) for s in done.by_replica(moving, _FEW).values()), default=np.inf)
     if not moving.size or moving.sum() < done.computing.sum() or quickest < float(moving.mean()) / 2:
         return None  # a worker that is busy computing also loads slowly
+    workers = saturation(timeline)
+    if workers.waiting > workers.moving and workers.computing > _COMPUTING:
+        return None  # the workers are at their limit, and loads wait for them
     return _shared(timeline, measured, ADAPTERS, (LOADING, SENDING))
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from harness import reading
 from harness.collectors.collector import ObserverSettings
+from harness.collectors.kubernetes import renewal
 from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.source_health import UnreachableError
 from harness.model.errors import ConfigError, ExitCode
@@ -80,7 +81,8 @@ def access(client: Any, namespace: str) -> Access:
         parts = parts._replace(netloc=place)
     authority, certificate, key = map(_text, (settings.ssl_ca_cert, settings.cert_file, settings.key_file))
     verify = bool(settings.verify_ssl)
-    return Access(parts.geturl(), namespace, token, authority, certificate, key, verify_tls=verify)
+    expires_s = renewal.expires_s(settings) if token else None
+    return Access(parts.geturl(), namespace, token, authority, certificate, key, verify, expires_s)
 
 
 def find_service(client: Any, service: KubeService) -> KubeService:

@@ -16,6 +16,7 @@ import urllib3
 
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
+from harness.collectors.kubernetes import renewal
 from harness.collectors.source_health import UnreachableError
 from harness.collectors.whole_answer import read_whole
 from harness.model.errors import ConfigError
@@ -203,6 +204,7 @@ def connect(settings: ObserverSettings) -> tuple[Any, str]:
     """
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException
+    from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION, KubeConfigLoader, KubeConfigMerger
 
     # The client would take the variable as it was when its package was imported.
     kubeconfig = settings.kubeconfig or environment.kubeconfig()
@@ -218,7 +220,8 @@ def connect(settings: ObserverSettings) -> tuple[Any, str]:
         raise ConfigError(f"the kubeconfig has no context '{settings.kube_context}'", f"contexts are: {names}")
     configuration = client.Configuration()
     try:
-        config.load_kube_config(kubeconfig, settings.kube_context, configuration, persist_config=False)
+        read = KubeConfigMerger(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION).config
+        renewal.use(KubeConfigLoader(read, active_context=settings.kube_context or None), configuration)
     except (ConfigException, OSError, ValueError, TypeError) as error:
         raise UnreachableError(f"the kubeconfig can't be used: {error}") from error
     return client_of(configuration), str(((named or current).get("context") or {}).get("namespace") or "")

@@ -159,7 +159,7 @@ class Scraping:
         return LiveObserver(scraped_pages=sum(not page.lost for page in self._pages)) if looked else None
 
     def _read(self, profile: Profile, exchange: Exchange) -> None:
-        page = _fetch(exchange)
+        page = fetch(exchange)
         scrape = Scrape(self._journal.now(), page)
         for metric in profile.metrics:
             for sample in samples(metric, scrape, self._before.get(exchange)):
@@ -167,7 +167,12 @@ class Scraping:
         self._before[exchange] = scrape
 
 
-def _fetch(exchange: Exchange) -> Page:
+def fetch(exchange: Exchange) -> Page:
+    """A page of metrics.
+
+    Raises:
+        UnreachableError: there is no answer, or it is an error.
+    """
     try:
         answer = exchange(HttpRequest("GET", "", headers={"Accept": "text/plain"}))
     except TargetUnreachableError as error:

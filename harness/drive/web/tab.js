@@ -4,7 +4,7 @@
   const KEY = "pipeline-runs", EVERY_MS = 1000;
   const COUNTS = [
     ["intended", "intended"], ["sent", "sent"], ["accepted", "accepted"], ["awaited", "unanswered"],
-    ["in_flight", "running"], ["done", "done"], ["failed", "failed"], ["rejected", "rejected"], ["missed", "missed"],
+    ["in_flight", "in flight"], ["done", "done"], ["failed", "failed"], ["rejected", "rejected"], ["missed", "missed"],
   ];
   const BAD = new Set(["failed", "rejected", "missed"]);
   const panel = document.createElement("section");
@@ -17,7 +17,7 @@
     <dl class="counts"></dl>
     <dl class="facts"></dl>
     <figure><figcaption>Runs in flight and ready nodes</figcaption><div class="chart" role="img"></div></figure>
-    <div class="findings"><h2>Bottlenecks</h2><ul></ul></div>
+    <div class="findings"><h2>Findings</h2><ul></ul></div>
     <pre class="verdict" hidden tabindex="0" aria-label="Verdict"></pre>`;
   const find = (selector) => panel.querySelector(selector);
   let drawn = "", plotly = null, fetchedAt = 0;

@@ -1,9 +1,11 @@
 import pytest
 
 from harness.analysis.capacity.bounds import bounds
+from harness.analysis.services.saturation import saturation
 from tests.support.injected import api_throttled, steady
 from tests.support.injection.case import Case, simulated
 from tests.support.injection.cases import CASES
+from tests.support.injection.installations import draw
 from tests.support.timelines import Story, burst
 
 
@@ -46,6 +48,14 @@ def test_no_bound_is_below_the_measured_throughput():
         timeline = simulated(CASES[fault], 1.0, seed=1)
         assert all(bound.utilisation < 1.05 for bound in bounds(timeline)), fault
         assert "adapters" not in {bound.part for bound in bounds(timeline)}
+
+
+def test_workers_that_compute_while_others_load_show_no_limit_of_the_adapters():
+    """Six workers share a core pair: loads are long because of them, as the finding `runtime-saturated` says."""
+    drawn = draw(882113, 173)
+    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
+    assert saturation(timeline).moving < saturation(timeline).waiting
+    assert "adapters" not in {bound.part for bound in bounds(timeline)}
 
 
 def test_a_resource_with_a_bound_below_the_throughput_is_left_out():
