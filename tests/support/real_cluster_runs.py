@@ -41,7 +41,7 @@ def observing(tmp_path: Path, activity: Activity | None = None, **more: Any) -> 
         thread = threading.Thread(target=cluster.collect, args=(stop,), daemon=True)
         thread.start()
         try:
-            until(lambda: live(cluster).nodes is not None, "the first look")
+            until(lambda: live(cluster).pods is not None, "the first look")
             yield cluster, folder
         finally:
             stop.set()

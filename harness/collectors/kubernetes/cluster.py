@@ -15,7 +15,7 @@ from harness.collectors.kubernetes.other_pods import OtherPods
 from harness.collectors.kubernetes.pods import label_of
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
-from harness.collectors.kubernetes.replicas import Replicas
+from harness.collectors.kubernetes.replicas import Replicas, has_replicas
 from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflows import Workflows
@@ -92,7 +92,8 @@ class Cluster:
             return LiveObserver(kubernetes=self._problem) if self._problem else None
         if not all(reflector.looked for reflector in self._reflectors):
             return None
-        counted = self._nodes.of_steps(self._pods.step_hosts)
+        own_pods = not has_replicas(self._observation.plan.target)
+        counted = self._nodes.of_steps(self._pods.step_hosts) if own_pods else self._nodes.of_all()
         return LiveObserver(
             ready_nodes=counted[0] if counted else None,
             nodes=counted[1] if counted else None,

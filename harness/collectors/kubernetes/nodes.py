@@ -128,5 +128,12 @@ class Nodes:
         pools = {self._pools[name] for name in hosts if name in self._pools}
         if not pools:
             return None
-        counted = [node for node in tuple(self._nodes.values()) if not node.virtual and node.pool in pools]
-        return sum(self._ready.get(node.name, False) for node in counted), len(counted)
+        return self._counted(node for node in tuple(self._nodes.values()) if node.pool in pools)
+
+    def of_all(self) -> tuple[int, int]:
+        """The same of all machines, where the runs have no pods of their own."""
+        return self._counted(tuple(self._nodes.values()))
+
+    def _counted(self, nodes: Iterable[Node]) -> tuple[int, int]:
+        machines = [node for node in nodes if not node.virtual]
+        return sum(self._ready.get(node.name, False) for node in machines), len(machines)

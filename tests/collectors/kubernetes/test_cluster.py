@@ -84,6 +84,9 @@ class TestNodes:
             scene.nodes.see("ADDED", node(name, ready=ready, labels={"agentpool": pool}))
         scene.nodes.see("ADDED", node("v", labels={"agentpool": "steps", "type": "virtual-kubelet"}))
         assert scene.nodes.of_steps(scene.pods.step_hosts) is None, "no step has a node yet"
+        ready, every = scene.nodes.of_all()
+        assert every == len({name for name, node in scene.nodes.known.items() if not node.virtual})
+        assert 0 < ready <= every
         scene.pods.see("ADDED", pod("driver", "root.train-driver", node="d"))
         assert scene.pods.hosts == {"d"}
         assert scene.nodes.of_steps(scene.pods.step_hosts) is None, "drivers may run elsewhere"
