@@ -54,11 +54,6 @@ class Replica:
         self.open = 0  # connections: waiting and running executions
 
     @property
-    def cores(self) -> float:
-        """Cores in use now."""
-        return sum(worker.cores for worker in self.workers)
-
-    @property
     def core_s(self) -> float:
         """Core-seconds used so far."""
         return sum(worker.core_s for worker in self.workers)

@@ -47,12 +47,6 @@ class Worker:
         self.slowdown = 1.0
 
     @property
-    def cores(self) -> float:
-        """Cores in use now."""
-        computing = self._computing
-        return 0.0 if computing is None or computing.done is None else computing.demand * self._cpu.speed
-
-    @property
     def core_s(self) -> float:
         """Core-seconds used so far."""
         computing = self._computing
