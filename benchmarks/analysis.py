@@ -16,19 +16,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchmarks import folders
 from harness.model import Event, Node, Plan, Sample, Span, Submission
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, RUN, RUNNING, SCHEDULING, STARTING, SUCCEEDED
 from harness.store import RunFolder
-from harness.store.tables import schema
+from harness.store.parquet import schema, write
 from tests.support.benchmarking import Table
 
 ORIGIN_AT = 1_790_000_000 * 10**9
@@ -233,7 +232,8 @@ def _write_spans(tables, names, nodes, answered, lengths, ends, over, random) ->
     """Spans sorted by run and step, as after sealing: each run's own span, then three stretches of each of its pods."""
     runs, pods = lengths.shape
     a_run = 1 + 3 * pods
-    with pq.ParquetWriter(tables / "spans.parquet", schema(Span), compression="zstd") as writer:
+
+    def parts() -> Iterator[pa.Table]:
         for low in range(0, runs, 100_000):
             part = slice(low, min(low + 100_000, runs))
             count = part.stop - low
@@ -257,12 +257,16 @@ def _write_spans(tables, names, nodes, answered, lengths, ends, over, random) ->
                 "task": tasks, "attempt": _number(0, count * a_run), "node": node,
                 "source": _same("kubernetes", count * a_run), "resolution_s": np.ones(count * a_run),
             }  # fmt: skip
-            writer.write_table(pa.table([pa.array(columns[f.name], f.type) for f in schema(Span)], schema=schema(Span)))
+            yield pa.table([pa.array(columns[f.name], f.type) for f in schema(Span)], schema=schema(Span))
+
+    with (tables / "spans.parquet").open("wb") as out:
+        write(out, schema(Span), parts())
 
 
 def _write(tables: Path, kind: type, /, **columns: object) -> None:
     table = pa.table([pa.array(columns[f.name], f.type) for f in schema(kind)], schema=schema(kind))
-    pq.write_table(table, tables / f"{kind.__name__.lower()}s.parquet", compression="zstd")
+    with (tables / f"{kind.__name__.lower()}s.parquet").open("wb") as out:
+        write(out, table.schema, [table])
 
 
 def _same(text: str, count: int) -> list[str]:

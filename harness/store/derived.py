@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from harness.store import files
 from harness.store.folder import TABLES, RunFolder
+from harness.store.parquet import write
 
 PHASES = f"{TABLES}/phases.parquet"
 _COLUMNS = pa.schema(
@@ -23,10 +23,6 @@ _COLUMNS = pa.schema(
 
 def write_phases(folder: RunFolder, parts: Iterable[pd.DataFrame]) -> None:
     """Write ``tables/phases.parquet``, a row group for each part; the same parts give the same bytes."""
-    with (
-        files.replacing(folder.path, PHASES) as out,
-        pq.ParquetWriter(out, _COLUMNS, compression="zstd") as table,
-    ):
-        for part in parts:
-            rows = pa.Table.from_pandas(part, schema=_COLUMNS, preserve_index=False)
-            table.write_table(rows.replace_schema_metadata(None))
+    rows = (pa.Table.from_pandas(part, schema=_COLUMNS, preserve_index=False) for part in parts)
+    with files.replacing(folder.path, PHASES) as out:
+        write(out, _COLUMNS, (each.replace_schema_metadata(None) for each in rows))

@@ -4,7 +4,7 @@ A dictionary turns 2 MB into 100 GB of equal texts, so texts stay dictionaries u
 """
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,14 +20,31 @@ from harness.store.folder import DAMAGED, MOST_RECORDS, RunFolder
 from harness.store.parquet_pages import decompressed_bytes
 
 _LEAST_BYTES = 2**28
-_EXPANSION = 100  # decoded bytes per byte of the file; real tables have 5 to 20
+_EXPANSION = 100  # decoded bytes per byte of the file; real tables have 5 to 30
 _BATCH = 2**17  # rows
+_DICTIONARY_BYTES = 2**24  # of a batch's texts
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def schema(kind: type) -> pa.Schema:
     """The schema of a kind's table: one column per field, in their order; a mapping is a JSON string."""
     return pa.schema([pa.field(column.name, _ARROW[column.kind]) for column in columns(kind)])
+
+
+def write(out: BinaryIO, columns: pa.Schema, parts: Iterable[pa.Table]) -> None:
+    """Write a table that is small, and quick to read in batches.
+
+    A text that is repeated within a batch is stored once, so that readers need not look for equal ones; whole numbers,
+    most of which are instants, are stored as differences.
+    """
+    texts = [field.name for field in columns if field.type == pa.string()]
+    numbers = [field.name for field in columns if field.type == pa.int64()]
+    with pq.ParquetWriter(
+        out, columns, compression="zstd", use_dictionary=texts, dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    ) as table:  # fmt: skip
+        for part in parts:
+            table.write_table(part, row_group_size=_BATCH)
 
 
 def read_table(folder: RunFolder, name: str, kind: type) -> pa.Table:
@@ -59,7 +76,7 @@ def batches(
             given = pq.read_schema(source)
             _check_columns(given, kind, names, path)
             present = [name for name in names if name in given.names]
-            with pq.ParquetFile(source, read_dictionary=[name for name in present if name in texts]) as table:
+            with _opened(source, [name for name in present if name in texts]) as table:
                 bounded = _bounded(table, present, most, path)
                 checked = (_decoded(check(each, kind, path), dictionaries) for each in bounded)
                 yield (_completed(each, kind, names) for each in checked), table.metadata.num_rows
@@ -79,7 +96,7 @@ def check_expansion(path: Path) -> None:
             most = _check_pages(source, path)
             given = pq.read_schema(source)
             texts = [field.name for field in given if _is_text(field.type)]
-            with pq.ParquetFile(source, read_dictionary=texts) as table:
+            with _opened(source, texts) as table:
                 for _ in _bounded(table, given.names, most, path):
                     pass
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -174,6 +191,11 @@ def _check_pages(source: BinaryIO, path: object) -> int:
     if decompressed_bytes(source, path) > most:
         raise _expands(path)
     return most
+
+
+def _opened(source: BinaryIO, dictionaries: list[str]) -> pq.ParquetFile:
+    """A table whose columns `dictionaries` are read as such; Arrow would keep all it read until the end."""
+    return pq.ParquetFile(source, read_dictionary=dictionaries, pre_buffer=False)
 
 
 def _is_text(kind: pa.DataType) -> bool:

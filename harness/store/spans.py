@@ -15,7 +15,6 @@ _REPEATED = ("phase", "task", "node")
 _INSTANTS = ("started_at", "ended_at")
 COLUMNS = ("run", "step", *_REPEATED, *_INSTANTS)
 DICTIONARIES = ["run", "step", *_REPEATED]
-ROWS = 2**17  # of a batch
 
 
 def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:

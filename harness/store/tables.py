@@ -18,7 +18,7 @@ from harness.model.records import Event, Node, Sample, Span, Submission
 from harness.store import files, spans
 from harness.store.checks import problem
 from harness.store.folder import DAMAGED, KINDS, MANIFEST, MOST_RECORDS, SCHEDULE, TABLES, RunFolder
-from harness.store.parquet import batches, check, damaged, read_table, schema
+from harness.store.parquet import batches, check, damaged, read_table, schema, write
 from harness.store.parquet_pages import decompressed_bytes
 from harness.store.prices import kept_prices, priced
 
@@ -54,7 +54,7 @@ def seal(folder: RunFolder) -> Mapping[str, int]:
             rows = pa.Table.from_pandas(frame, schema=schema(kind), preserve_index=False)
             rows = rows.replace_schema_metadata({_LINES_SIZE: str(size)})
             with files.replacing(folder.path, _table(kind)) as out:
-                pq.write_table(rows, out, compression="zstd")
+                write(out, rows.schema, [rows])
     except OSError as error:
         what = f"{folder.path / TABLES} can't be written: {error.strerror}"
         raise ConfigError(what, "free some space, or give a writable run folder") from error
