@@ -101,7 +101,7 @@ class _Intervals:
 
     def _step_spans(self, begin: int, over: int, seq: int) -> Iterator[TraceSpan]:
         timeline, test = self._timeline, _test(self._timeline)
-        trace, parent, step = trace_id(test, seq), span_id(test, seq), str(timeline.names.iloc[self._pod[begin]])
+        trace, parent, step = trace_id(test, seq), span_id(test, seq), timeline.names[int(self._pod[begin])]
         task, of_service = self._task[begin] or step, self._phase[begin] in _OF_SERVICE
         node = next((node for node in self._node[begin:over] if isinstance(node, str)), "")
         if not of_service:

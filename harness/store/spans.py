@@ -4,7 +4,7 @@ Rows are sorted by run and step: comparing neighbours is enough to number runs a
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,27 @@ from numpy.typing import NDArray
 
 _REPEATED = ("phase", "task", "node")
 _INSTANTS = ("started_at", "ended_at")
+_CODEC = pa.Codec("zstd", 1)
 COLUMNS = ("run", "step", *_REPEATED, *_INSTANTS)
 DICTIONARIES = ["run", "step", *_REPEATED]
+
+
+class _Growing(Protocol):
+    def extend(self, texts: pa.Array) -> None: ...
+
+
+Kept = TypeVar("Kept", bound=_Growing)
 
 
 def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Join batches of the sorted table, each with all COLUMNS, `count` rows in all.
 
     Returns:
-        The spans: run (a category), step (int32, the position in the second frame), phase, task and node (categories),
-        started_at and ended_at (`Int64`). And the steps: step (its name, "" for a run as a whole), in their order.
+        The spans: run (a category), step (int32, the position of its name), phase, task and node (categories),
+        started_at and ended_at (`Int64`). And the names of steps in blocks, in their order ("" for a run as a whole):
+        count, texts (a compressed Arrow stream of one column).
     """
-    run, step = _Sorted(count), _Sorted(count)
+    run, step = _Sorted(count, _Texts()), _Sorted(count, _Blocks())
     repeated = {name: _Repeated(count) for name in _REPEATED}
     instants = {name: _Instants(count) for name in _INSTANTS}
     low = 0
@@ -35,20 +44,20 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
             column.add(low, batch[name])
         low += len(batch)
     columns = {
-        "run": pd.Categorical.from_codes(run.number, pd.Index(run.names())),
+        "run": pd.Categorical.from_codes(run.number, pd.Index(run.texts.series())),
         "step": step.number,
         **{name: repeated.pop(name).categories() for name in _REPEATED},
         **{name: pd.arrays.IntegerArray(column.values, column.missing) for name, column in instants.items()},
     }
-    return pd.DataFrame(columns, copy=False), pd.DataFrame({"step": step.names()}, copy=False)
+    return pd.DataFrame(columns, copy=False), step.texts.frame()
 
 
-class _Sorted:
+class _Sorted(Generic[Kept]):
     """A column of adjacent equal texts: a number per row, and each text once."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, texts: Kept) -> None:
         self.number = np.empty(count, dtype=np.int32)
-        self._texts = _Texts()
+        self.texts = texts
         self._last: tuple[Any, int] = (None, -1)
 
     def add(self, low: int, column: pa.Array, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -59,14 +68,11 @@ class _Sorted:
         code, (text, last) = texts.indices.to_numpy(), self._last
         new[1:] |= code[1:] != code[:-1]
         new[0] |= last < 0 or column[0].as_py() != text
-        self._texts.extend(texts.dictionary.take(pa.array(code[new])))
+        self.texts.extend(texts.dictionary.take(pa.array(code[new])))
         number = np.cumsum(new, dtype=np.int32) + np.int32(last)
         self.number[low : low + number.size] = number
         self._last = column[-1].as_py(), int(number[-1])
         return new
-
-    def names(self) -> "pd.Series[str]":
-        return self._texts.series()
 
 
 class _Texts:
@@ -87,6 +93,25 @@ class _Texts:
         ends = np.concatenate(self._ends)
         texts = pa.LargeStringArray.from_buffers(ends.size - 1, pa.py_buffer(ends), pa.py_buffer(self._characters))
         return pd.Series(texts, dtype="str")
+
+
+class _Blocks:
+    """A growing column of very many texts that are seldom read, compressed."""
+
+    def __init__(self) -> None:
+        self._blocks: list[bytes] = []
+        self._counts: list[int] = []
+
+    def extend(self, texts: pa.Array) -> None:
+        """Append texts, none of them missing, as one block."""
+        out, batch = pa.BufferOutputStream(), pa.record_batch({"texts": texts})
+        with pa.ipc.new_stream(out, batch.schema, options=pa.ipc.IpcWriteOptions(compression=_CODEC)) as stream:
+            stream.write_batch(batch)
+        self._blocks.append(out.getvalue().to_pybytes())
+        self._counts.append(len(texts))
+
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame({"count": np.array(self._counts, dtype=np.int64), "texts": self._blocks})
 
 
 class _Repeated:

@@ -93,7 +93,7 @@ def by_request(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float
     apart[timeline.numbers_of(by_pod)] = True
     usual = mine & ~apart[number] if by_pod else mine
     groups = [(amount, usual & (of_task == amount)[code]) for amount in np.unique(of_task[there]).tolist() if amount]
-    of_pod = np.array([by_pod[str(name)] for name in timeline.names[apart]])
+    of_pod = np.array([by_pod[str(name)] for name in timeline.names.take(np.flatnonzero(apart))])
     for amount in np.unique(of_pod[of_pod > 0]).tolist():
         chosen = np.zeros(apart.size, dtype=bool)
         chosen[np.flatnonzero(apart)[of_pod == amount]] = True

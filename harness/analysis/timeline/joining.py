@@ -7,6 +7,7 @@ import pandas as pd
 
 from harness.analysis.timeline.clocks import RESOLUTION_S
 from harness.analysis.timeline.columns import Bools, Floats, Ints, after, beginnings, floats, position, shifted
+from harness.analysis.timeline.names import Names
 from harness.model.phases import POD_PHASES, TASK, TERMINAL_STATES
 from harness.model.records import Outcome
 
@@ -151,9 +152,7 @@ def _seconds(instants: "pd.Series[int]", kept: Bools, start_at: int) -> Floats:
     return seconds
 
 
-def described_tasks(
-    spans: pd.DataFrame, names: "pd.Series[str]", runs: "pd.Series[str]", start_at: int
-) -> pd.DataFrame:
+def described_tasks(spans: pd.DataFrame, names: Names, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
     """The tasks that the platform described: row (of `runs`), task (the platform's id of it), start_s."""
     known = spans["phase"].cat.categories
     code = known.get_loc(TASK) if TASK in known else -2  # no row has it

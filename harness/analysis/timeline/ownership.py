@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.timeline.columns import Bools, within
+from harness.analysis.timeline.names import Names
 from harness.model.plan import Plan
 
 # Components of Kubernetes, such as autoscalers.
@@ -15,7 +16,7 @@ _DEFAULT = "kubeflow"  # of KFP
 _DECISIONS = frozenset({"TriggeredScaleUp"})
 
 
-def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], names: "pd.Series[str]", own: Bools) -> Bools:
+def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], names: Names, own: Bools) -> Bools:
     """Per event: it belongs to a run that is not of this test, or to an object that is neither its nor the platform's.
 
     Args:
@@ -31,7 +32,8 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], names: "p
     if of_pod.any():
         # Looked up the other way round: a large test has millions of pods, and events of some.
         said = events["object"][of_pod].reset_index(drop=True)
-        ours[of_pod] |= within(said, names[own & within(names, said)])
+        seen = own & names.where(lambda texts: within(texts, said))
+        ours[of_pod] |= within(said, names.take(np.flatnonzero(seen)))
     apart = run != ""
     if "namespace" in events:
         platform = {"", _SYSTEM, *plan.observer.platform_namespaces}

@@ -15,6 +15,7 @@ from harness.analysis.timeline.clocks import ahead
 from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, shifted, within
 from harness.analysis.timeline.joining import described_tasks, joined_pods, joined_runs, observed_runs, twins
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline.names import Names
 from harness.analysis.timeline.ownership import namespace_of, of_others, runs_of_events
 from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.model.inert import shell_word
@@ -70,7 +71,7 @@ class Timeline:
     tasks: pd.DataFrame
     pods: pd.DataFrame
     others_pods: pd.DataFrame
-    names: "pd.Series[str]"
+    names: Names
     events: pd.DataFrame
     others_events: pd.DataFrame
     samples: pd.DataFrame
@@ -83,8 +84,8 @@ class Timeline:
         """Join the tables of a run folder (`harness.store.tables.load`), which need not be kept meanwhile."""
         submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
         start_at = _start(plan, submissions, spans, events)
-        names = frames["steps"]["step"]
-        whole = (names == "").to_numpy(dtype=bool)[spans["step"].to_numpy()]
+        names = Names(frames["steps"])
+        whole = names.where(lambda texts: texts == "")[spans["step"].to_numpy()]
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
         runs = joined_runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
@@ -157,7 +158,7 @@ class Timeline:
         wanted = set(names)
         if not wanted:
             return np.zeros(0, dtype=np.int64)
-        return np.flatnonzero(self.names.isin(wanted).to_numpy(dtype=bool))
+        return np.flatnonzero(self.names.where(lambda texts: within(texts, wanted)))
 
     def pods_called(self, names: Iterable[str]) -> pd.DataFrame:
         """The rows of `pods` of the pods with these names, and the names as a column `step`."""

@@ -91,4 +91,4 @@ def _shown_by_pods(timeline: Timeline) -> tuple[Ints, Ints]:
 
 def _called(timeline: Timeline, part: str) -> Bools:
     """Per position in `Timeline.names`: the name contains `part`."""
-    return timeline.names.str.contains(part, regex=False).to_numpy(dtype=bool)
+    return timeline.names.where(lambda texts: texts.str.contains(part, regex=False))

@@ -37,8 +37,8 @@ def timeline(told: Story, tmp_path, namespace: str = "kubeflow") -> Timeline:
 
 def test_pods_of_other_runs_are_apart(tmp_path):
     found = timeline(story(), tmp_path)
-    assert set(found.names.take(found.pods["pod"])) == {f"{OURS}-train"}
-    assert set(found.names.take(found.others_pods["pod"])) == {f"{THEIRS}-train"}
+    assert set(found.names.take(found.pods["pod"].to_numpy())) == {f"{OURS}-train"}
+    assert set(found.names.take(found.others_pods["pod"].to_numpy())) == {f"{THEIRS}-train"}
     assert len(found.stretches(UNSCHEDULABLE)) == 0
     assert tasks(found).pods.tolist() == [1]
 
