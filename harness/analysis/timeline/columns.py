@@ -58,6 +58,13 @@ def containing(texts: "pd.Series[str]", pattern: "re.Pattern[str]") -> Bools:
     return np.asarray(found[known.indices.to_numpy()], dtype=np.bool_)
 
 
+def category(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column of repeated texts as categories in alphabetical order, among them "", also for missing values."""
+    known = column.astype("category")
+    known = known.cat.set_categories(sorted({"", *known.cat.categories}))
+    return known.fillna("")
+
+
 def evenly(count: int, most: int) -> Ints:
     """At most `most` evenly spaced positions out of `count`, the first and the last included."""
     return np.unique(np.linspace(0, max(count - 1, 0), min(most, count)).astype(np.int64))

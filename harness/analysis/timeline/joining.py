@@ -6,7 +6,17 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.timeline.clocks import RESOLUTION_S
-from harness.analysis.timeline.columns import Bools, Floats, Ints, after, beginnings, floats, position, shifted
+from harness.analysis.timeline.columns import (
+    Bools,
+    Floats,
+    Ints,
+    after,
+    beginnings,
+    category,
+    floats,
+    position,
+    shifted,
+)
 from harness.analysis.timeline.names import Names
 from harness.model.phases import POD_PHASES, TASK, TERMINAL_STATES
 from harness.model.records import Outcome
@@ -138,7 +148,7 @@ def _kept(column: "pd.Series[Any]", kept: Bools, start_at: int) -> Any:
     if isinstance(column.dtype, pd.Int64Dtype):
         return _seconds(column, kept, start_at)
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _category(column).array[kept]
+        return category(column).array[kept]
     return column.to_numpy()[kept]
 
 
@@ -176,11 +186,3 @@ def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":
 def _picked_floats(values: Floats, at: Ints) -> Floats:
     """The values at these positions; NaN at -1."""
     return np.where(at >= 0, np.append(values, np.nan)[at], np.nan)
-
-
-def _category(column: "pd.Series[str]") -> "pd.Series[Any]":
-    """The column as categories, with "" for missing values."""
-    known = column.astype("category")
-    if "" not in known.cat.categories:
-        known = known.cat.add_categories("")
-    return known.fillna("")

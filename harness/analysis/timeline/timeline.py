@@ -12,7 +12,17 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.timeline.clocks import ahead
-from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, shifted, within
+from harness.analysis.timeline.columns import (
+    Bools,
+    Floats,
+    Ints,
+    beginnings,
+    category,
+    distinct,
+    floats,
+    shifted,
+    within,
+)
 from harness.analysis.timeline.joining import described_tasks, joined_pods, joined_runs, observed_runs, twins
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.timeline.names import Names
@@ -25,6 +35,8 @@ from harness.model.records import Outcome
 
 __all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "floats"]
 
+_OF_EVENTS = ("kind", "reason", "source", "type", "namespace")
+_OF_RUNS = ("outcome", "state")  # repeated texts, as are these
 TEST_STARTED = "Started"
 TEST_INTERRUPTED = "Interrupted"
 WORKER_LOST = "WorkerLost"
@@ -88,6 +100,7 @@ class Timeline:
         whole = names.where(lambda texts: texts == "")[spans["step"].to_numpy()]
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
         runs = joined_runs(submissions, observed, start_at)
+        runs = runs.assign(**{name: category(runs[name]) for name in _OF_RUNS})
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
         tasks = described_tasks(spans, names, runs["run"], start_at)
         recorded, samples = frames["nodes"], shifted(frames["samples"], start_at, at="at_s")
@@ -95,6 +108,7 @@ class Timeline:
         del frames, spans  # where nobody else keeps them, each column goes as soon as its intervals are there
         pods, others_pods = joined_pods(columns, ~whole, runs["run"], start_at)
         happened = shifted(events, start_at, at="at_s")
+        happened = happened.assign(**{name: category(happened[name]) for name in _OF_EVENTS if name in happened})
         if "gpus_at" not in recorded:  # in older folders
             recorded = recorded.assign(gpus_at=pd.array([pd.NA] * len(recorded), dtype="Int64"))
         instants = {"created_at": "created_s", "ready_at": "ready_s", "gone_at": "gone_s", "gpus_at": "gpus_s"}
