@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.measured import measured
 from tests.support.benchmarking import Table
 
 RUNS = 5000  # of a folder
@@ -22,16 +23,10 @@ def measure(table: Table, first: Path, count: int) -> None:
     subprocess.run([*_PIPESWARM, "report", first, "--quiet"], check=True, capture_output=True)
     table.row("the report of one: seconds", f"{time.perf_counter() - begun:.1f}")
     for name, arguments in _commands(first, count).items():
-        begun = time.perf_counter()
-        process = subprocess.Popen([*_PIPESWARM, *arguments], stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
-        taken, gigabytes = time.perf_counter() - begun, used.ru_maxrss * 1024 / 1e9
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, arguments[0])
+        taken, cpu_s, gigabytes = measured([*_PIPESWARM, *arguments])
         few = count < 1000
         table.row(f"{name}: seconds", f"{taken:.1f}", f"{_LIMIT_S:g}", few or taken <= _LIMIT_S)
-        table.row("  CPU seconds", f"{used.ru_utime + used.ru_stime:.1f}")
+        table.row("  CPU seconds", f"{cpu_s:.1f}")
         table.row("  gigabytes", f"{gigabytes:.2f}", f"{_LIMIT_GB:g}", few or gigabytes <= _LIMIT_GB)
 
 
