@@ -107,17 +107,19 @@ def work(timeline: Timeline) -> Work | None:
     count = np.bincount(task[good], minlength=shares.size)
     if not shares[count > 0].all():
         shares = np.ones(shares.size)
-    held = (end - start)[good]
-    usual = np.bincount(task[good], held, shares.size) / np.maximum(count, 1)
+    usual = np.bincount(task[good], (end - start)[good], shares.size) / np.maximum(count, 1)
     part = usual * shares
     part *= np.count_nonzero(np.bincount(row[good])) / float((part * count).sum())  # together they make up all runs
     # A failed pod may end at once without having worked faster.
-    rate = part[task] / np.where(good, end - start, np.maximum(usual, 1e-9)[task])
+    rate = end - start
+    np.copyto(rate, np.maximum(usual, 1e-9)[task], where=~good)
+    np.divide(part[task], rate, out=rate)
     here = ~timeline.on_virtual[placed][first]
-    del task, row, good, held, first  # of a large test each is large
+    del task, row, good, first  # of a large test each is large
     if not here.any():
         return None
-    done = rate * np.nan_to_num(end - start)
+    done = np.nan_to_num(end - start, copy=False)
+    done *= rate
     of_machines = float(done[here].sum() / max(done.sum(), 1e-12))
     del done
     if here.all():

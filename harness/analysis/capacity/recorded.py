@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import expm1
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.capacity.bounds import ADAPTERS, bounds
 from harness.analysis.capacity.caps import Cap, caps
@@ -151,9 +152,9 @@ def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float
 
 
 def _step_s(timeline: Timeline) -> float | None:
-    pods = timeline.pods[timeline.of_runs(RUNNING)]
-    length = floats(pods, "end_s") - floats(pods, "start_s")
-    medians = pods.assign(length=length).groupby("task", observed=True)["length"].median().dropna()
+    running = timeline.of_runs(RUNNING)
+    length = pd.Series(floats(timeline.pods, "end_s")[running] - floats(timeline.pods, "start_s")[running])
+    medians = length.groupby(timeline.pods["task"].array[running], observed=True).median().dropna()
     return float(medians.max()) if len(medians) else None
 
 

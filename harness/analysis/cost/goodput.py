@@ -6,6 +6,7 @@ import numpy as np
 
 from harness.analysis.cost.cost import node_hours
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.columns import looked_up
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import RUNNING, SERVING, SUCCEEDED
 
@@ -63,7 +64,7 @@ def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
         kind = is_spot == spot
         if not kind.any():
             continue
-        here = np.asarray(homes.categories.isin(nodes["name"][kind]))[code]
+        here = looked_up(np.asarray(homes.categories.isin(nodes["name"][kind])), code)
         cost = float((hours * price)[kind].sum())
         found.append(
             Goodput(

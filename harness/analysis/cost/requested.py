@@ -9,6 +9,7 @@ import pandas as pd
 
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.analysis.timeline.columns import blocks, looked_up, occurring
 from harness.analysis.timeline.curves import mean_active
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
@@ -62,7 +63,8 @@ def dominant_shares(timeline: Timeline) -> Floats:
 
 
 def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requested | None:
-    pods, edges, end_s = timeline.pods, throughput(timeline).edges_s, timeline.end_s
+    pods, edges = timeline.pods, throughput(timeline).edges_s
+    start, end = floats(pods, "start_s"), floats(pods, "end_s")
     mine = ~timeline.on_virtual & ~timeline.drives_elsewhere & ~timeline.reported
     placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
     held, wanted = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
@@ -70,12 +72,13 @@ def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requeste
     if groups is None:
         return None
     for amount, chosen in groups:
-        on_nodes, waiting = (
-            mean_active(floats(pods, "start_s")[here], np.nan_to_num(floats(pods, "end_s")[here], nan=end_s), edges)
-            for here in (chosen & placed, chosen & ~placed)
-        )
-        held += amount * on_nodes
-        wanted += amount * (on_nodes + waiting)
+        for here in blocks(len(pods)):
+            on_nodes, waiting = (
+                mean_active(start[here][those], np.nan_to_num(end[here][those], nan=timeline.end_s), edges)
+                for those in (chosen[here] & placed[here], chosen[here] & ~placed[here])
+            )
+            held += amount * on_nodes
+            wanted += amount * (on_nodes + waiting)
     hours = float((held * np.diff(edges)).sum()) / 3600
     return Requested(resource, hours, held, wanted, _room(timeline, column, edges))
 
@@ -85,19 +88,21 @@ def by_request(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float
     tasks = timeline.pods["task"].cat
     code, number = tasks.codes.to_numpy(), timeline.pods["pod"].to_numpy()
     by_task, by_pod = dict(requests_by(timeline, metric, "task")), dict(requests_by(timeline, metric, "pod"))
-    there = np.bincount(code[mine], minlength=len(tasks.categories)) > 0
+    there = occurring(code[mine], len(tasks.categories))
     if not mine.any() or not {str(name) for name in tasks.categories[there]} <= by_task.keys():
         return None
     of_task = np.array([by_task.get(str(name), 0.0) for name in tasks.categories])
     apart = np.zeros(len(timeline.names), dtype=bool)
     apart[timeline.numbers_of(by_pod)] = True
-    usual = mine & ~apart[number] if by_pod else mine
-    groups = [(amount, usual & (of_task == amount)[code]) for amount in np.unique(of_task[there]).tolist() if amount]
+    usual = mine & ~looked_up(apart, number) if by_pod else mine
+    groups = [
+        (amount, usual & looked_up(of_task == amount, code)) for amount in np.unique(of_task[there]).tolist() if amount
+    ]
     of_pod = np.array([by_pod[str(name)] for name in timeline.names.take(np.flatnonzero(apart))])
     for amount in np.unique(of_pod[of_pod > 0]).tolist():
         chosen = np.zeros(apart.size, dtype=bool)
         chosen[np.flatnonzero(apart)[of_pod == amount]] = True
-        groups.append((amount, mine & chosen[number]))
+        groups.append((amount, mine & looked_up(chosen, number)))
     return groups
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from harness.analysis.services.workers import WORKING, Workers
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
-from harness.analysis.timeline.columns import evenly
+from harness.analysis.timeline.columns import blocks, evenly, looked_up
 from harness.analysis.timeline.curves import mean_active
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import POD_PHASES, RUNNING, SCHEDULING, SERVING, UNSCHEDULABLE
@@ -179,19 +179,22 @@ def placement(timeline: Timeline, on: Hosts) -> Placement | None:
 def _placed(timeline: Timeline, on: Hosts) -> tuple[list[int], _Placed]:
     """Evenly chosen hosts from the busiest to the idlest, in their order in `on`, and all pods on them."""
     homes, placed = timeline.pods["node"].cat, timeline.of_runs(*on.placed)
-    codes, start = homes.codes.to_numpy(), floats(timeline.pods, "start_s")
-    length = np.nan_to_num(floats(timeline.pods, "end_s"), nan=timeline.end_s)
-    length -= start
-    np.copyto(length, 0.0, where=~placed)
-    busy = np.bincount(codes, length, len(homes.categories))
+    codes = homes.codes.to_numpy()
+    start, ends = floats(timeline.pods, "start_s"), floats(timeline.pods, "end_s")
+    busy = np.zeros(len(homes.categories))
+    for here in blocks(codes.size):
+        length = np.nan_to_num(ends[here], nan=timeline.end_s) - start[here]
+        busy += np.bincount(codes[here], np.where(placed[here], length, 0.0), busy.size)
     of_name = dict(zip(homes.categories, busy.tolist(), strict=True))
     order = sorted(range(len(on.names)), key=lambda k: -of_name.get(on.names[k], 0.0))
     shown = sorted(order[k] for k in evenly(len(order), _MOST_HOSTS).tolist())
     position = {on.names[k]: at for at, k in enumerate(shown)}
     at_host = np.array([position.get(name, -1) for name in homes.categories], dtype=np.int64)
-    row = np.flatnonzero((at_host >= 0)[codes] & placed & (length >= 0))
+    row = np.flatnonzero(looked_up(at_host >= 0, codes) & placed)
+    end = np.nan_to_num(ends[row], nan=timeline.end_s)
+    forwards = end >= start[row]
+    row, end = row[forwards], end[forwards]
     run, pod = (timeline.pods[name].to_numpy()[row].astype(np.int64) for name in ("row", "pod"))
-    end = np.nan_to_num(floats(timeline.pods, "end_s")[row], nan=timeline.end_s)
     return shown, _Placed(row, run, pod, at_host[codes[row]], start[row], end)
 
 

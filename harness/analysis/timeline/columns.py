@@ -1,8 +1,8 @@
 """Columns of frames as arrays, and positions in them."""
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+_BLOCK = 2**20  # rows
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Looked = TypeVar("Looked", bound=np.generic)
 
 
 def floats(frame: pd.DataFrame, name: str) -> Floats:
@@ -60,9 +63,33 @@ def containing(texts: "pd.Series[str]", pattern: "re.Pattern[str]") -> Bools:
 
 def category(column: "pd.Series[Any]") -> "pd.Series[Any]":
     """A column of repeated texts as categories in alphabetical order, among them "", also for missing values."""
-    known = column.astype("category")
-    known = known.cat.set_categories(sorted({"", *known.cat.categories}))
-    return known.fillna("")
+    known = column.astype("category").cat
+    names = sorted({"", *known.categories})
+    place = {name: k for k, name in enumerate(names)}
+    new = np.array([*(place[name] for name in known.categories), place[""]], np.min_scalar_type(-len(names) - 1))
+    codes = looked_up(new, known.codes.to_numpy())  # the last one is that of missing values
+    return pd.Series(pd.Categorical.from_codes(codes, pd.Index(names, dtype="str")), column.index)
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """Slices of very many rows, in order: intermediate columns of all rows would be as large as the rows."""
+    return (slice(low, min(low + _BLOCK, count)) for low in range(0, count, _BLOCK))
+
+
+def looked_up(values: NDArray[Looked], at: "NDArray[np.integer[Any]]") -> NDArray[Looked]:
+    """``values[at]``, in blocks: NumPy would make 64-bit positions of all of `at`, of codes eight times their size."""
+    found = np.empty(at.size, dtype=values.dtype)
+    for here in blocks(at.size):
+        found[here] = values[at[here]]
+    return found
+
+
+def occurring(codes: "NDArray[np.integer[Any]]", count: int) -> Bools:
+    """Whether each of the codes from 0 to `count` - 1 occurs; -1 may."""
+    found = np.zeros(count + 1, dtype=np.bool_)
+    for here in blocks(codes.size):
+        found[codes[here]] = True
+    return found[:-1]
 
 
 def evenly(count: int, most: int) -> Ints:

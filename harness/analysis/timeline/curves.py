@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.timeline.timeline import Floats
-
-_BLOCK = 2**20  # points that are looked up at once
+from harness.analysis.timeline.columns import Floats, blocks
 
 
 def integral(starts: Floats, ends: Floats, at: Floats, rate: Floats | None = None) -> Floats:
@@ -50,8 +48,8 @@ def _ramp(points: Floats, at: Floats, rate: Floats | None = None) -> Floats:
     Points are looked up among the instants: with few instants and many points that is cheaper than sorting points.
     """
     before, sums = np.zeros(at.size), np.zeros(at.size)
-    for low in range(0, points.size, _BLOCK):
-        part, of_part = points[low : low + _BLOCK], None if rate is None else rate[low : low + _BLOCK]
+    for here in blocks(points.size):
+        part, of_part = points[here], None if rate is None else rate[here]
         finite = np.isfinite(part)
         part, of_part = part[finite], None if of_part is None else of_part[finite]
         place = np.searchsorted(at, part)

@@ -12,8 +12,10 @@ from harness.analysis.timeline.columns import (
     Ints,
     after,
     beginnings,
+    blocks,
     category,
     floats,
+    looked_up,
     position,
     shifted,
 )
@@ -21,7 +23,6 @@ from harness.analysis.timeline.names import Names
 from harness.model.phases import POD_PHASES, TASK, TERMINAL_STATES
 from harness.model.records import Outcome
 
-_BLOCK = 2**20  # rows
 _OF_PODS = {"start_s": "started_at", "end_s": "ended_at", "pod": "step", "task": "task", "node": "node"}
 
 
@@ -124,11 +125,11 @@ def joined_pods(
     The columns of spans are taken out one by one, since they are by far the largest table.
     """
     of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
-    phase = np.append(of_category, -1).astype(np.int8)[spans.pop("phase").cat.codes.to_numpy()]
+    phase = looked_up(np.append(of_category, -1).astype(np.int8), spans.pop("phase").cat.codes.to_numpy())
     run = spans.pop("run")
     of_run = run.cat.categories
     row_of_run = np.where(of_run != "", position(pd.Series(of_run), runs), -1).astype(np.int32)
-    row = row_of_run[run.cat.codes.to_numpy()]
+    row = looked_up(row_of_run, run.cat.codes.to_numpy())
     of_pod = of_pod & (phase >= 0)
     ours, theirs = of_pod & (row >= 0), of_pod & (row < 0)
     pods, beside = {"row": row[ours], "phase": phase[ours]}, {"run": run[theirs].astype("str"), "phase": phase[theirs]}
@@ -148,15 +149,15 @@ def _kept(column: "pd.Series[Any]", kept: Bools, start_at: int) -> Any:
     if isinstance(column.dtype, pd.Int64Dtype):
         return _seconds(column, kept, start_at)
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return category(column).array[kept]
+        return category(pd.Series(column.array[kept])).array
     return column.to_numpy()[kept]
 
 
 def _seconds(instants: "pd.Series[int]", kept: Bools, start_at: int) -> Floats:
     """The kept ones of very many instants, in blocks: intermediate copies of the column would be as large as it."""
     seconds, low = np.empty(np.count_nonzero(kept)), 0
-    for at in range(0, kept.size, _BLOCK):
-        part = after(instants.iloc[at : at + _BLOCK], start_at)[kept[at : at + _BLOCK]]
+    for here in blocks(kept.size):
+        part = after(instants.iloc[here], start_at)[kept[here]]
         seconds[low : low + part.size] = part
         low += part.size
     return seconds

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from harness.analysis.timeline.clocks import ahead
+from harness.analysis.timeline.clocks import ahead, set_back
 from harness.analysis.timeline.columns import (
     Bools,
     Floats,
@@ -20,6 +21,8 @@ from harness.analysis.timeline.columns import (
     category,
     distinct,
     floats,
+    looked_up,
+    occurring,
     shifted,
     within,
 )
@@ -97,18 +100,21 @@ class Timeline:
         submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
         start_at = _start(plan, submissions, spans, events)
         names = Names(frames["steps"])
-        whole = names.where(lambda texts: texts == "")[spans["step"].to_numpy()]
+        whole = looked_up(names.where(lambda texts: texts == ""), spans["step"].to_numpy())
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
         runs = joined_runs(submissions, observed, start_at)
         runs = runs.assign(**{name: category(runs[name]) for name in _OF_RUNS})
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
         tasks = described_tasks(spans, names, runs["run"], start_at)
         recorded, samples = frames["nodes"], shifted(frames["samples"], start_at, at="at_s")
-        columns = {str(name): spans[name] for name in spans}
-        del frames, spans  # where nobody else keeps them, each column goes as soon as its intervals are there
-        pods, others_pods = joined_pods(columns, ~whole, runs["run"], start_at)
+        foreign = observed[~within(observed["run"], runs["run"])]
         happened = shifted(events, start_at, at="at_s")
         happened = happened.assign(**{name: category(happened[name]) for name in _OF_EVENTS if name in happened})
+        columns = {str(name): spans[name] for name in spans}
+        # Where nobody else keeps them, each column of spans goes as soon as its intervals are there.
+        del frames, submissions, spans, events, observed
+        pa.system_memory_pool().release_unused()  # as much as the largest column
+        pods, others_pods = joined_pods(columns, ~whole, runs["run"], start_at)
         if "gpus_at" not in recorded:  # in older folders
             recorded = recorded.assign(gpus_at=pd.array([pd.NA] * len(recorded), dtype="Int64"))
         instants = {"created_at": "created_s", "ready_at": "ready_s", "gone_at": "gone_s", "gpus_at": "gpus_s"}
@@ -117,12 +123,11 @@ class Timeline:
             if name not in nodes:
                 nodes[name] = unknown
         if skew_s:
-            _set_back(skew_s, runs, (pods, others_pods), tasks, happened, nodes)
+            set_back(skew_s, runs, (pods, others_pods), tasks, happened, nodes)
         happened = happened.assign(run=runs_of_events(happened, runs["run"]))
         own = np.zeros(len(names), dtype=np.bool_)
         own[pods["pod"].to_numpy()] = True
         apart = of_others(happened, plan, runs["run"], names, own)
-        foreign = observed[~within(observed["run"], runs["run"])]
         return cls(
             plan=plan,
             start_at=start_at,
@@ -165,7 +170,7 @@ class Timeline:
 
     def of_runs(self, *phases: str) -> Bools:
         """Per row of `pods`: it is in one of these phases."""
-        return np.asarray(np.isin(POD_PHASES, phases)[self.pods["phase"].to_numpy()], dtype=np.bool_)
+        return looked_up(np.isin(POD_PHASES, phases), self.pods["phase"].to_numpy())
 
     def numbers_of(self, names: Iterable[str]) -> Ints:
         """The positions in `names` of the pods with these names, ascending."""
@@ -201,7 +206,7 @@ class Timeline:
         codes = homes.codes.to_numpy()
         for chosen in (~self._of_drivers, np.ones(codes.size, dtype=np.bool_)):
             # Rows without a node have the code -1, the node "" or none.
-            hosts = homes.categories[np.bincount(codes[chosen & (codes >= 0)], minlength=len(homes.categories)) > 0]
+            hosts = homes.categories[occurring(codes[chosen], len(homes.categories))]
             if pools := set(nodes["pool"][nodes["name"].isin(hosts)]):
                 return self.machines[self.machines["pool"].isin(pools)]
         return self.machines
@@ -217,7 +222,7 @@ class Timeline:
         known = np.append(np.asarray(homes.categories.isin(self.nodes["name"]), dtype=np.bool_), False)
         own = np.append(np.asarray(homes.categories.isin(self.run_nodes["name"]), dtype=np.bool_), False)
         codes = homes.codes.to_numpy()
-        here, placed = drivers & own[codes], drivers & known[codes]
+        here, placed = drivers & looked_up(own, codes), drivers & looked_up(known, codes)
         apart = placed | bool(placed.any() and not here.any())
         return np.asarray(drivers & ~here & apart, dtype=np.bool_)
 
@@ -225,7 +230,8 @@ class Timeline:
     def _of_drivers(self) -> Bools:
         """Per row of `pods`: of one of KFP's drivers."""
         tasks = self.pods["task"].cat
-        return np.asarray(tasks.categories.str.endswith(DRIVER_SUFFIX), dtype=np.bool_)[tasks.codes.to_numpy()]
+        of_driver = np.asarray(tasks.categories.str.endswith(DRIVER_SUFFIX), dtype=np.bool_)
+        return looked_up(of_driver, tasks.codes.to_numpy())
 
     @property
     @remembered
@@ -240,7 +246,8 @@ class Timeline:
         names = self.nodes["name"][self.nodes["virtual"].to_numpy(dtype=bool)]
         homes = self.pods["node"].cat
         # Rows without a node have the code -1, which is the last of these.
-        return np.append(np.asarray(homes.categories.isin(names), dtype=np.bool_), False)[homes.codes.to_numpy()]
+        virtual = np.append(np.asarray(homes.categories.isin(names), dtype=np.bool_), False)
+        return looked_up(virtual, homes.codes.to_numpy())
 
     @property
     def answers_are_results(self) -> bool:
@@ -279,26 +286,6 @@ def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: p
     if plan.started_at or not len(spans):
         return plan.started_at
     return int(spans["started_at"].min())
-
-
-def _set_back(
-    skew_s: float,
-    runs: pd.DataFrame,
-    pods: Iterable[pd.DataFrame],
-    tasks: pd.DataFrame,
-    events: pd.DataFrame,
-    nodes: pd.DataFrame,
-) -> None:
-    """Move the platform's timestamps to the harness's clock, in place."""
-    for frame, names in (
-        (runs, ("created_s", "over_s", "said_s")),
-        *((each, ("start_s", "end_s")) for each in pods),
-        (tasks, ("start_s",)),
-        (nodes, ("created_s", "ready_s", "gone_s")),
-    ):
-        for name in names:
-            frame[name] -= skew_s
-    events["at_s"] -= np.where(events["source"] == "kubernetes", skew_s, 0.0)
 
 
 def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:

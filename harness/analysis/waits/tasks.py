@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline.columns import blocks
 from harness.model.phases import POD_PHASES
-
-_BLOCK = 2**20  # rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +31,7 @@ def tasks(timeline: Timeline) -> Tasks:
     task, shape = pods["task"].cat.codes.to_numpy(), (len(names), len(POD_PHASES))
     phase, start, end = pods["phase"].to_numpy(), floats(pods, "start_s"), floats(pods, "end_s")
     seconds, found = np.zeros(shape[0] * shape[1]), np.zeros(shape[0] * shape[1], dtype=bool)
-    for low in range(0, len(pods), _BLOCK):  # intermediate columns would be as large as these
-        part = slice(low, low + _BLOCK)
+    for part in blocks(len(pods)):
         cell = task[part].astype(np.int64) * shape[1] + phase[part]
         np.add.at(seconds, cell, np.nan_to_num(end[part] - start[part], copy=False))
         found[cell] = True

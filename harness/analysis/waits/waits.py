@@ -108,7 +108,8 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
     awaited = ~seen & unfinished & (bool(len(timeline.pods)) and not timeline.executed)
     seconds[:, _COLUMN[UNKNOWN]] = np.where(seen | awaited, 0.0, over_s - answered)
     for phase, of_runs in swept.seconds.items():
-        seconds[:, _COLUMN[phase]] = of_runs[row]
+        if of_runs.any():  # a column of zeros that is left alone takes no memory
+            seconds[:, _COLUMN[phase]] = of_runs[row]
     seconds[:, _COLUMN[CONTROLLER]] += np.where(seen, first - answered, np.where(awaited, over_s - answered, 0.0))
     after_last = np.where(seen, over_s - last, 0.0)
     seconds[:, _COLUMN[CONTROLLER]] += np.where(unfinished, after_last, 0.0)
