@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.measured import measured
 from tests.support.benchmarking import Table
+from tests.support.command_cost import measured
 
 RUNS = 5000  # of a folder
 _LIMIT_S, _LIMIT_GB = 10.0, 1.0  # of a command over a thousand folders

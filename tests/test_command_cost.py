@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from benchmarks.measured import measured
+from tests.support.command_cost import measured
 
 
 def test_the_memory_of_the_one_who_measures_is_not_counted():

@@ -1,6 +1,6 @@
 """What a command costs, measured from a small process.
 
-    python benchmarks/measured.py COMMAND ...
+    python tests/support/command_cost.py COMMAND ...
 
 Prints its wall seconds, CPU seconds and peak memory in GB as JSON. Linux counts as a process's own peak what the one
 that started it had in memory: a benchmark that draws data would find its own peak in every command.
