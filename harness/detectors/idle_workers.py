@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from harness.analysis.services.saturation import Saturation, saturation
+from harness.analysis.services.saturation import Saturation
+from harness.analysis.services.service_replicas import ServiceReplicas
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.drain_tail import DrainTail
 from harness.detectors.detector import slowed
 from harness.detectors.replicas import UNNAMED, uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import QUEUED
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 
 NAME = "lb-imbalance"
 FIX = (
@@ -20,17 +21,17 @@ COMMANDS = ("kubectl get services,endpointslices -A | grep runtime",)
 WAITING = 0.15  # of the executions' time: shorter waits are none
 
 _FEW_USED = 0.3  # of the workers: with fewer, chance hardly explains it
+_REPLICAS = 2  # at least, for one of them to be favoured
 _OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _COVERED = 0.5  # of the workers had work while executions waited
-_LIKELY, _UNSURE = 0.75, 0.6
+_LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
-def while_idle(timeline: Timeline) -> list[Finding]:
+def while_idle(found: Saturation) -> list[Finding]:
     """Executions waited while workers were idle, though each replica got its share as far as that shows."""
-    found = saturation(timeline)
     gain = found.waiting - found.balanced
-    if found.waiting < WAITING or gain < WAITING or (found.enough and found.covered >= _COVERED):
+    if found.waiting < WAITING or gain < WAITING or not found.measured or (found.enough and found.covered >= _COVERED):
         return []
     return [
         Finding(
@@ -52,15 +53,42 @@ def while_idle(timeline: Timeline) -> list[Finding]:
     ]  # fmt: skip
 
 
+def in_one_replica(found: Saturation, shown: ServiceReplicas) -> list[Finding]:
+    """Executions waited, and no more of them computed at once than one of several replicas can."""
+    gain = found.waiting - found.balanced
+    each = shown.total / max(len(shown.pods), 1)
+    if len(shown.pods) < _REPLICAS or gain < WAITING or not found.measured or found.workers > each:
+        return []
+    return [
+        Finding(
+            NAME,
+            f"The load seems unbalanced: it kept no more workers busy than one of {len(shown.pods)} replicas has",
+            _UNSURE,
+            (
+                Evidence(
+                    f"{counted(found.workers, 'execution')} computed at once in busy times; {shown.total} workers in "
+                    f"{len(shown.pods)} replicas could have",
+                    float(found.workers), "workers", "spans", "phase = compute",
+                ),
+                waited(found),
+            ),
+            FIX,
+            COMMANDS,
+            slowed(gain),
+        )
+    ]  # fmt: skip
+
+
 def idle(found: Saturation, since: str) -> Finding:
     """Few of the workers that there must be computed or loaded while there was work for each."""
     # Spread over all workers, work is done 1 / used times as fast, and the wait shrinks to `used`. Where usually a
     # single one works of several, the load balancer uses only that one, and how many others there are does not show.
+    sure = _LIKELY if found.used < _FEW_USED else _UNSURE
     saved = 1.0 if found.workers == 1 and found.most >= _OF_SEVERAL else 1 - found.used
     return Finding(
         NAME,
         f"The load seems unbalanced: {1 - found.used:.0%} of the workers were idle while executions waited",
-        _LIKELY if found.used < _FEW_USED else _UNSURE,
+        sure if found.measured else _HARDLY,
         (
             Evidence(
                 f"inferred from timing, {since}: while as many executions were open as once computed at a "

@@ -16,6 +16,7 @@ from harness.detectors.idle_workers import (
     WAITING,
     by_timing,
     idle,
+    in_one_replica,
     in_the_end,
     waited,
     while_idle,
@@ -38,7 +39,7 @@ _USED = 0.6  # of the workers: with more, nothing is inferred
 _LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
 _SURE = 0.9
 # By default a runtime has one replica: one that did everything is more often alone than favoured.
-_ONLY_ONE = 0.3
+_ONLY_ONE = 0.5
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -57,19 +58,18 @@ def _by_name(timeline: Timeline, done: Executions) -> list[Finding]:
     """Executions by replica against an equal share, and how much longer they wait at the busiest."""
     from scipy.stats import binomtest
 
-    named = done.replica >= 0
+    work, named = saturation(timeline), done.replica >= 0
     counts = np.bincount(done.replica[named], minlength=len(done.replicas))
     busiest, total = int(np.argmax(counts)), int(counts.sum())
     share, equal = float(counts[busiest]) / max(total, 1), 1 / len(done.replicas)
     chance = float(binomtest(int(counts[busiest]), total, equal, alternative="greater").pvalue) if total else 1.0
     if total < LEAST_EXECUTIONS or share < _MORE * equal or chance > _CHANCE:
-        return while_idle(timeline) or within_replicas(timeline, done.replicas)
+        return while_idle(work) or within_replicas(timeline, done.replicas)
     here = done.replica == busiest
     rest = named & ~here
     here_s, elsewhere_s = float(done.queued[here].mean()), float(done.queued[rest].mean()) if rest.any() else 0.0
     if here_s <= elsewhere_s:
         return []  # a faster replica rightly gets more
-    work = saturation(timeline)
     # Executions elsewhere wait as well, but less; and spread over idle workers, too, all would wait less.
     beyond = done.inside - done.computing
     longer = float(beyond[here].mean() - (beyond[rest].mean() if rest.any() else 0.0))
@@ -114,14 +114,14 @@ def _by_cpu(timeline: Timeline, done: Executions, shown: ServiceReplicas) -> lis
     if found.waiting < WAITING:
         return in_the_end(timeline)
     if not shown.cpu_s.size:
-        unused = [idle(found, f"since {UNNAMED}")] if found.used < _USED else while_idle(timeline)
-        return unused or in_the_end(timeline)
+        unused = [idle(found, f"since {UNNAMED}")] if found.used < _USED else in_one_replica(found, shown)
+        return unused or while_idle(found) or in_the_end(timeline)
     share, equal = float(shown.cpu_s.max() / max(shown.cpu_s.sum(), 1e-9)), 1 / len(shown.pods)
     # So many executions of equal length would scatter as much as these do.
     like = max(1, round(float(done.computing.sum()) ** 2 / max(float((done.computing**2).sum()), 1e-9)))
     chance = float(binomtest(round(share * like), like, equal, alternative="greater").pvalue)
     if share < _MORE * equal or chance > _CHANCE:
-        return while_idle(timeline) or in_the_end(timeline)
+        return while_idle(found) or in_the_end(timeline)
     busiest = shown.pods[int(np.argmax(shown.cpu_s))]
     return [
         Finding(
