@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -18,7 +18,7 @@ from harness.collectors.metrics import profiles_file
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.metrics.scraping import fetch
 from harness.collectors.source_health import UnreachableError
-from harness.model.errors import PipeswarmError
+from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import CONTROLLER_SETTINGS
 from harness.model.plan import Plan
@@ -37,7 +37,8 @@ class State(StrEnum):
 
     OK = "ok"
     LIMITED = "limited"  # a test runs, but something can't be judged
-    BROKEN = "broken"  # no test can run
+    BROKEN = "broken"  # no test can run: the platform does not answer as it should
+    INVALID = "invalid"  # no test can run: an option, a variable or a file that one names is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,12 @@ class Check:
     state: State
     found: str
     cost: str = ""
+
+    @classmethod
+    def failed(cls, name: str, error: PipeswarmError) -> Self:
+        """What ends a load test as well, with the same exit code."""
+        state = State.INVALID if isinstance(error, ConfigError) else State.BROKEN
+        return cls(name, state, error.message, error.hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,7 @@ def platform(target: Target, plan: Plan, settings: ObserverSettings) -> Iterator
 
         yield _answers(target, plan.host, exchange)
     except PipeswarmError as error:
-        yield Check("platform", State.BROKEN, error.message, error.hint)
+        yield Check.failed("platform", error)
     yield from (clock(middle_s, answer.headers.get("date", "")) for middle_s, answer in dates[:1])
 
 
