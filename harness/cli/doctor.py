@@ -95,7 +95,8 @@ def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> 
         return plan, [Check.failed("platform", error)]
     bearer = proof.pop("Authorization", "").removeprefix("Bearer ")
     others = (*(f"header {name}" for name in proof), *(["client certificate"] if route.credentials.certificate else ()))
-    return plan, [token(bearer, time.time(), others), *platform(target.from_plan(plan), plan, settings)]
+    source = route.credentials.token_file or ("the kubeconfig" if route.credentials.token_command else "")
+    return plan, [token(bearer, time.time(), others, source), *platform(target.from_plan(plan), plan, settings)]
 
 
 def _machine(runs_dir: Path) -> "Iterable[Check]":

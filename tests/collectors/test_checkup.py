@@ -41,6 +41,14 @@ def test_a_tokens_expiry_is_read_and_never_the_token_shown(token, state, said):
     assert not token or token not in check.found + check.cost
 
 
+def test_a_token_that_is_renewed_may_expire_soon_but_not_have_expired():
+    soon, gone = jwt(exp=NOW_S + 600), jwt(exp=NOW_S - 1)
+    check = checkup.token(soon, NOW_S, source="the kubeconfig")
+    assert (check.state, check.cost) == (State.OK, "")
+    assert check.found == "expires in 10 min; a test reads the kubeconfig again before"
+    assert checkup.token(gone, NOW_S, source="the kubeconfig").state is State.BROKEN
+
+
 @pytest.mark.parametrize(
     ("ahead_s", "state", "said"),
     [
