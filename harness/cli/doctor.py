@@ -59,6 +59,7 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
     from harness.collectors import checkup
     from harness.collectors.checkup import State
     from harness.collectors.collector import ObserverSettings, read_options
+    from harness.collectors.rights import rights_to_load
     from harness.plan.environment import credentials, platform_host, variables
     from harness.targets.target import find, own_host
 
@@ -78,7 +79,7 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
         missing = f"no address: give --host{variable}"
         cost = "load tests use the simulated platform"
         found += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
-    of_cluster, role = checkup.cluster(settings, checkup.rights_to_load(plan))
+    of_cluster, role = checkup.cluster(settings, rights_to_load(plan))
     return [*found, *of_cluster, checkup.prometheus(settings), *checkup.pages(settings)], role
 
 

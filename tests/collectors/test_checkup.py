@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from harness.collectors import checkup
-from harness.collectors.checkup import RIGHTS, Check, State
+from harness.collectors.checkup import Check, State
 from harness.collectors.collector import ObserverSettings
+from harness.collectors.rights import RIGHTS
 from harness.model.errors import ConfigError
 from tests.support.e2e import wait_for
 from tests.support.servers import Served
