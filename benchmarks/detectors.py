@@ -96,8 +96,8 @@ def _fit(options: argparse.Namespace) -> int:
     shifts = fitted([named for part in each for test in judge_all(part, {}) for named in test.verdict.named])
     head, _, _ = SHIFTS_FILE.read_text(encoding="utf-8").partition("SHIFTS:")
     rows = "".join(f'    "{name}": {shift:.2f},\n' for name, shift in sorted(shifts.items()))
-    tests = ", ".join(f"{tests} tests of seed {seed}" for seed, tests in drawn)
-    written = f"SHIFTS: Mapping[str, float] = {{  # {tests}\n{rows}}}\n"
+    fitted_to = "".join(f"    # {tests} tests of seed {seed}\n" for seed, tests in drawn)
+    written = f"SHIFTS: Mapping[str, float] = {{\n{fitted_to}{rows}}}\n"
     SHIFTS_FILE.write_text(head + written, encoding="utf-8")
     print(written, end="")
     return 0

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look at everything and say what each finding costs; 5 if the platform can't be loaded."""
+    """Look at everything and say what each finding costs; ends with the code of a load test that can't start."""
     from harness.collectors.checkup import State
 
     checks, role = _checks(arguments)
@@ -47,7 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
         lambda: _text(checks, role),
         lambda: json.dumps({"checks": [asdict(check) for check in checks], "missing_rights": role}, indent=2),
     )
-    return ExitCode.UNREACHABLE if any(check.state is State.BROKEN for check in checks) else ExitCode.OK
+    states = {check.state for check in checks}
+    if State.INVALID in states:
+        return ExitCode.BAD_CONFIG
+    return ExitCode.UNREACHABLE if State.BROKEN in states else ExitCode.OK
 
 
 def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
@@ -55,13 +58,15 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
     from harness.cli.observe import plan_of
     from harness.collectors import checkup
     from harness.collectors.checkup import State
-    from harness.collectors.collector import ObserverSettings
+    from harness.collectors.collector import ObserverSettings, read_options
+    from harness.collectors.rights import rights_to_load
     from harness.plan.environment import credentials, platform_host, variables
     from harness.targets.target import find, own_host
 
     target = find(arguments.target)
     host = arguments.host or platform_host(target.HOST_VARIABLE)
     plan = plan_of(arguments, host, time.time_ns())
+    read_options(plan.observer.collector_options)
     settings = ObserverSettings.of(plan, credentials(arguments, target), variables())
     found = [*_machine(Path(arguments.runs_dir))]
     if host:
@@ -74,13 +79,13 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
         missing = f"no address: give --host{variable}"
         cost = "load tests use the simulated platform"
         found += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
-    of_cluster, role = checkup.cluster(settings, checkup.rights_to_load(plan))
+    of_cluster, role = checkup.cluster(settings, rights_to_load(plan))
     return [*found, *of_cluster, checkup.prometheus(settings), *checkup.pages(settings)], role
 
 
 def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> "tuple[Plan, list[Check]]":
     """The plan with the platform's address, what the token is worth there, and whether the platform answers."""
-    from harness.collectors.checkup import Check, State, platform, token
+    from harness.collectors.checkup import Check, platform, token
     from harness.plan.kubeconfig import resolved, route_of
 
     try:
@@ -88,10 +93,11 @@ def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> 
         route = route_of(plan, settings.credentials)
         proof = route.credentials.fields(route.address)
     except PipeswarmError as error:
-        return plan, [Check("platform", State.BROKEN, error.message, error.hint)]
+        return plan, [Check.failed("platform", error)]
     bearer = proof.pop("Authorization", "").removeprefix("Bearer ")
     others = (*(f"header {name}" for name in proof), *(["client certificate"] if route.credentials.certificate else ()))
-    return plan, [token(bearer, time.time(), others), *platform(target.from_plan(plan), plan, settings)]
+    source = route.credentials.token_file or ("the kubeconfig" if route.credentials.token_command else "")
+    return plan, [token(bearer, time.time(), others, source), *platform(target.from_plan(plan), plan, settings)]
 
 
 def _machine(runs_dir: Path) -> "Iterable[Check]":

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from harness.cli import printing
 from harness.cli.parent import stop_with_parent
 from harness.model.arguments import duration_above_0
-from harness.model.errors import ConfigError, ExitCode
+from harness.model.errors import ConfigError, ExitCode, suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from harness.collectors.observer import ObserverSettings
     from harness.model.options import Option
@@ -158,18 +158,19 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
     """The plan of a run folder without a load of ours, for what `configure_folder` and `OBSERVER` added.
 
     Raises:
-        ConfigError: an option or objective can't be parsed.
+        ConfigError: an option or objective is unknown, or can't be parsed.
     """
     from harness.model.options import parse_pair
     from harness.plan.environment import default_namespace, verifies_tls
     from harness.plan.options import OBSERVER, named, observer_plan
     from harness.plan.plans import plan_observation
-    from harness.targets.target import find
+    from harness.targets.target import find, observed_by
 
     given, platform = _values(arguments, (*OBSERVER, *named(*_OF_FOLDERS))), find(arguments.target)
     host = host.rstrip("/")
     try:
         options = {"namespace": arguments.namespace, **dict(map(parse_pair, arguments.option))}
+        _refuse_unknown(options, observed_by(platform), arguments.target)
         for option in platform.OPTIONS:
             option.read(options.get(option.name), option.name)
     except ConfigError as error:
@@ -181,6 +182,13 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
         fail_undecided=given["undecided"] == "fail", verify_tls=verifies_tls(arguments, platform, host),
         redact=given["redact"], observer=observer_plan(given),
     )  # fmt: skip
+
+
+def _refuse_unknown(given: "Iterable[str]", known: "Sequence[str]", target: str) -> None:
+    for name in given:
+        if name not in {"namespace", *known}:
+            hint = f"{suggestion(name, known)}options: {', '.join(known) or 'none'}"
+            raise ConfigError(f"{target} has no option '{name}' for observations", hint)
 
 
 def _values(arguments: argparse.Namespace, options: "Iterable[Option]") -> dict[str, Any]:

@@ -198,7 +198,7 @@ def _rules(arguments: argparse.Namespace, options: argparse.Namespace, namespace
 
 def _account(test: "ClusterTest") -> "list[Manifest]":
     """The account that may observe, and nothing else; one that the user names is the user's business."""
-    from harness.collectors.checkup import RIGHTS
+    from harness.collectors.rights import RIGHTS
     from harness.in_cluster.account import ACCOUNT, account
 
     if test.account != ACCOUNT:

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import Any
-
-import yaml
+from typing import Any, Self
 
 from harness.collectors.collector import ObserverSettings, to_platform
 from harness.collectors.http import Http, Timeouts
@@ -17,16 +15,15 @@ from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.metrics import profiles_file
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.metrics.scraping import fetch
+from harness.collectors.rights import KARPENTER, RIGHTS, Right, cluster_role
 from harness.collectors.source_health import UnreachableError
-from harness.model.errors import PipeswarmError
+from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
-from harness.model.phases import CONTROLLER_SETTINGS
 from harness.model.plan import Plan
 from harness.model.units import format_duration
-from harness.plan.kubeconfig import by_kubeconfig
-from harness.targets.credentials import Credentials, expiry
-from harness.targets.kube_service import KubeService, is_kube_service
+from harness.targets.credentials import Credentials
 from harness.targets.target import ListsRuns, NamesVersions, Target
+from harness.targets.token_command import expiry
 
 _SKEW_S = 2.0  # a Date header has whole seconds
 _SOON_S = 3600.0  # a token that expires within it may not last for a test
@@ -37,7 +34,8 @@ class State(StrEnum):
 
     OK = "ok"
     LIMITED = "limited"  # a test runs, but something can't be judged
-    BROKEN = "broken"  # no test can run
+    BROKEN = "broken"  # no test can run: the platform does not answer as it should
+    INVALID = "invalid"  # no test can run: an option, a variable or a file that one names is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,55 +54,21 @@ class Check:
     found: str
     cost: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """A right of the account of the kubeconfig, and what a test loses without it."""
-
-    group: str
-    resource: str
-    verbs: tuple[str, ...]
-    cost: str
-    namespace: str = ""  # "" is that of the runs
-    only: str = ""  # the one object of this name
-
-    @property
-    def name(self) -> str:
-        """As ``kubectl auth can-i`` names the resource."""
-        named = f"{self.resource}.{self.group}" if self.group else self.resource
-        return f"{named}/{self.only}" if self.only else named
-
-    def rule(self, verbs: Sequence[str] = ()) -> dict[str, Any]:
-        """As a role grants it; `verbs` if not all of them."""
-        only = {"resourceNames": [self.only]} if self.only else {}
-        return {"apiGroups": [self.group], "resources": [self.resource], **only, "verbs": list(verbs or self.verbs)}
+    @classmethod
+    def failed(cls, name: str, error: PipeswarmError) -> Self:
+        """What ends a load test as well, with the same exit code."""
+        state = State.INVALID if isinstance(error, ConfigError) else State.BROKEN
+        return cls(name, state, error.message, error.hint)
 
 
-_FOLLOW = ("get", "list", "watch")
-_KARPENTER = "karpenter.sh"
-RIGHTS = (
-    Right("", "nodes", _FOLLOW, "no node counts: scaling, capacity and cost can't be judged"),
-    Right("", "pods", _FOLLOW, "no phases of runs: where the time went can't be judged"),
-    Right("", "events", _FOLLOW, "no reasons why pods wait or fail"),
-    Right("", "persistentvolumeclaims", _FOLLOW, "volumes are not assigned to the store or the database"),
-    Right("", "pods/log", ("get",), "storing outputs can't be separated from running"),
-    Right("argoproj.io", "workflows", _FOLLOW, "the lag of the platform behind its workflows can't be judged"),
-    Right("", "configmaps", ("get",), "which of Argo's limits holds workflows back", only=CONTROLLER_SETTINGS),
-    Right("", "nodes/proxy", ("get",), "free space of volumes can't be judged"),
-    Right(_KARPENTER, "nodeclaims", _FOLLOW, "no machines on their way, and not why one did not come"),
-    Right("metrics.k8s.io", "nodes", ("get", "list"), "no CPU and memory in use of nodes"),
-    Right("metrics.k8s.io", "pods", ("get", "list"), "no CPU and memory in use of steps: no recommended requests"),
-)
-
-
-def token(text: str, now_s: float, others: Sequence[str] = ()) -> Check:
+def token(text: str, now_s: float, others: Sequence[str] = (), source: str = "") -> Check:
     """The expiry of a bearer token, if it is a JWT. Its signature is the platform's business.
 
-    `others` name what else is sent to prove who asks.
+    `others` name what else is sent to prove who asks; `source` is what a test reads again for a newer token.
     """
     if not text:
-        found = f"none; sent instead: {', '.join(others)}" if others else "none is set: requests are anonymous"
-        return Check("token", State.OK, found)
+        instead = f"none; sent instead: {', '.join(others)}"
+        return Check("token", State.OK, instead if others else "none is set: requests are anonymous")
     expires_s = expiry(text)
     if expires_s is None:
         return Check("token", State.OK, "its expiry is not known: it is no JWT with an expiry")
@@ -113,8 +77,10 @@ def token(text: str, now_s: float, others: Sequence[str] = ()) -> Check:
     if left_s <= 0:
         return Check("token", State.BROKEN, f"expired at {until}", "every request is refused with 401")
     if left_s < _SOON_S:
-        cost = "requests of a longer test are refused with 401"
-        return Check("token", State.LIMITED, f"expires in {format_duration(left_s)}", cost)
+        cost = "" if source else "requests of a longer test are refused with 401"
+        again = f"; a test reads {source} again before" if source else ""
+        state = State.LIMITED if cost else State.OK
+        return Check("token", state, f"expires in {format_duration(left_s)}{again}", cost)
     return Check("token", State.OK, f"expires at {until}")
 
 
@@ -132,7 +98,7 @@ def platform(target: Target, plan: Plan, settings: ObserverSettings) -> Iterator
 
         yield _answers(target, plan.host, exchange)
     except PipeswarmError as error:
-        yield Check("platform", State.BROKEN, error.message, error.hint)
+        yield Check.failed("platform", error)
     yield from (clock(middle_s, answer.headers.get("date", "")) for middle_s, answer in dates[:1])
 
 
@@ -160,19 +126,6 @@ def clock(here_s: float, date: str) -> Check:
     return Check("clock", State.LIMITED, f"the platform's clock is {ahead_s:+.0f} s off", "phases are shifted by it")
 
 
-def rights_to_load(plan: Plan) -> tuple[Right, ...]:
-    """What a load of the platform needs in the cluster: nothing where it is reached by an address of its own."""
-    if is_kube_service(plan.host):
-        verbs = ("get", "create", "update", "delete")
-        refused = "the API server refuses requests to the platform with 403; update and delete: only some clean-ups"
-        return (Right("", "services/proxy", verbs, refused, KubeService.parse(plan.host).namespace),)
-    if by_kubeconfig(plan):
-        namespace = str(plan.target_options.get("namespace") or "default")
-        refused = "no workflow can be started, shut down or deleted"
-        return (Right("argoproj.io", "workflows", ("create", "patch", "delete"), refused, namespace),)
-    return ()
-
-
 def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[list[Check], str]:
     """What load and observer may do in the cluster, and the ClusterRole of what is missing ("" if nothing is)."""
     from kubernetes import client
@@ -189,7 +142,7 @@ def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[
 
         groups = {group.name for group in client.ApisApi(api).get_api_versions().groups}
         found = [Check("cluster", State.OK, f"Kubernetes {version} at {api.configuration.host}")]
-        rights = [right for right in (*to_load, *RIGHTS) if right.group != _KARPENTER or _KARPENTER in groups]
+        rights = [right for right in (*to_load, *RIGHTS) if right.group != KARPENTER or KARPENTER in groups]
         missing = [(right, verbs) for right in rights if (verbs := [v for v in right.verbs if not allowed(right, v)])]
         found += [_right(right, dict(missing).get(right, [])) for right in rights]
         found += [_installed(groups), _autoscaler(groups, client.CoreV1Api(api))]
@@ -197,7 +150,7 @@ def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[
         cost = "nodes, pods, the artifact store, quotas and the autoscaler can't be judged"
         reason = getattr(error, "reason", "") or getattr(error, "message", "") or str(error)
         return [Check("cluster", State.LIMITED, str(reason), cost)], ""
-    return found, _cluster_role(missing)
+    return found, cluster_role(missing)
 
 
 def _right(right: Right, missing: Sequence[str]) -> Check:
@@ -215,7 +168,7 @@ def _installed(groups: set[str]) -> Check:
 def _autoscaler(groups: set[str], core: Any) -> Check:
     from kubernetes.client.exceptions import ApiException
 
-    if _KARPENTER in groups:
+    if KARPENTER in groups:
         return Check("autoscaler", State.OK, "Karpenter")
     try:
         core.read_namespaced_config_map("cluster-autoscaler-status", "kube-system")
@@ -223,19 +176,6 @@ def _autoscaler(groups: set[str], core: Any) -> Check:
         cost = "a managed one may still show in events; without one, more load gets no more nodes"
         return Check("autoscaler", State.LIMITED, "none seen", cost)
     return Check("autoscaler", State.OK, "cluster-autoscaler")
-
-
-def _cluster_role(missing: Iterable[tuple[Right, Sequence[str]]]) -> str:
-    rules = [right.rule(verbs) for right, verbs in missing]
-    if not rules:
-        return ""
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "pipeswarm-observer"},
-        "rules": rules,
-    }
-    return str(yaml.safe_dump(role, sort_keys=False))
 
 
 def prometheus(settings: ObserverSettings) -> Check:
@@ -271,9 +211,8 @@ def pages(settings: ObserverSettings) -> Iterator[Check]:
     for name, address in settings.metrics:
         profile, title = profiles_file.load(name), f"metrics of {name}"
         try:
-            page = fetch(
-                Http("doctor", address, Credentials(), _timeouts(settings), verify_tls=settings.verify_sources)
-            )
+            http = Http("doctor", address, Credentials(), _timeouts(settings), verify_tls=settings.verify_sources)
+            page = fetch(http)
         except (UnreachableError, PipeswarmError) as error:
             yield Check(title, State.LIMITED, f"{address}: {error}", "its metrics are not used")
             continue

@@ -14,7 +14,7 @@ from harness.collectors.http import Http, Timeouts
 from harness.collectors.journal import Journal
 from harness.collectors.metrics import profiles_file
 from harness.collectors.probes.s3 import Bucket
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, suggestion
 from harness.model.live_observer import LiveObserver
 from harness.model.options import Option
 from harness.model.plan import Plan
@@ -256,5 +256,6 @@ def read_options(given: Iterable[tuple[str, str]]) -> dict[str, Any]:
     for name in texts:
         if name not in declared:
             known = ", ".join(sorted(declared)) or "none"
-            raise ConfigError(f"--collector-option {name}: no collector has this option", f"known options: {known}")
+            hint = f"{suggestion(name, declared)}known options: {known}"
+            raise ConfigError(f"--collector-option {name}: no collector has this option", hint)
     return {name: option.read(texts.get(name, ""), f"--collector-option {name}") for name, option in declared.items()}

@@ -54,7 +54,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             NAME,
             f"Driver pods take {share:.0%} of the pods' time: "
             + (f"each runs for {format_duration(typical)}" if slow else "the steps are too small for this overhead"),
-            0.85 if runs >= FEW_RUNS else 0.7 if slow else 0.5,
+            0.95 if runs >= FEW_RUNS else 0.9 if slow else 0.6,
             (
                 Evidence(f"{count:,} driver pods for {steps:,} step pods", float(count), "pods", "spans"),
                 Evidence(

@@ -64,13 +64,12 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _measured(timeline: Timeline) -> float:
-    """The median run duration in seconds, from due to its end; infinite while runs are seen, but no end.
+    """The median run duration in seconds, from due to its end; infinite while there are runs, but no end of one.
 
-    It is the median response time where no run was seen, or every end rounds to before its arrival.
+    It is the median response time where every end rounds to before its arrival.
     """
     runs = timeline.runs
-    seen = len(timeline.pods) or np.isfinite(floats(runs, "created_s")).any()
-    if seen and not timeline.is_over.any():
+    if timeline.is_open.any() and not timeline.is_over.any():
         return np.inf
     for end in ("over_s", "answered_s"):
         taken = floats(runs, end) - floats(runs, "due_s")

@@ -21,7 +21,7 @@ FAULTS = ("image-pull",)
 
 _SHARE, _SURELY = 0.09, 0.15
 _LEAST_S = 2.0
-_SURE, _LIKELY, _UNLIKELY = 0.9, 0.6, 0.1
+_SURE, _LIKELY, _UNLIKELY = 0.97, 0.9, 0.1
 _FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls would let them fail sooner
 
 

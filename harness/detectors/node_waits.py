@@ -27,9 +27,9 @@ def status_commands(timeline: Timeline) -> tuple[str, ...]:
     return ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",)
 
 
-def certainty(confidence: float, wait: SchedulingWait) -> float:
-    """`confidence`, less where pods mostly pull or store: more nodes would not end what those wait for."""
-    return confidence if wait.holders.working >= _WORKING else 0.6
+def certainty(confidence: float, otherwise: float, wait: SchedulingWait) -> float:
+    """`otherwise` where pods mostly pull or store: more nodes would not end what those wait for."""
+    return confidence if wait.holders.working >= _WORKING else otherwise
 
 
 def waiting_evidence(timeline: Timeline, wait: SchedulingWait) -> tuple[Evidence, ...]:

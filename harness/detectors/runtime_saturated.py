@@ -20,13 +20,14 @@ NAME = "runtime-saturated"
 NEEDS = (Capability.EXECUTIONS,)
 # Workers of one replica that gets too much are busy, and those of the others are not. Workers that mostly load may wait
 # for the same adapters if there are more of them.
-EXPLAINED_BY = {"lb-imbalance": 0.5, "adapter-slow": 0.6}
+EXPLAINED_BY = {"lb-imbalance": 0.5, "adapter-slow": 0.75}
 _COMMANDS = ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime")
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
 _SHARE = 0.15  # of the executions' time
 _COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others wait, the load is unbalanced
-_SURE, _ONE_REPLICA, _UNEVEN = 0.85, 0.6, 0.5  # where one replica or worker did everything, others may be idle
+_SURE, _ONE_REPLICA, _UNEVEN = 0.93, 0.85, 0.75  # where one replica or worker did everything, others may be idle
+_HARDLY = 0.12  # where most of the wait is inferred from long loads: they may be slow
 _LEFT = 0.1  # of the wait remains with several times the workers
 _CHANCE = 1e-3  # executions that don't slow each other down look by chance as if they did
 
@@ -56,7 +57,7 @@ def _full(timeline: Timeline, found: Saturation, lost: float) -> Finding:
     return Finding(
         NAME,
         f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
-        min(sure, _ONE_REPLICA) if alone else sure,
+        (min(sure, _ONE_REPLICA) if alone else sure) if found.measured else _HARDLY,
         tuple(_evidence(timeline, found)),
         "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
         "once." + _one_replica(done.replicas),

@@ -37,7 +37,7 @@ _SHARE = 0.15
 _LEAST_S = 2.0
 _WAITED = 0.02  # of the runs' time: worth mentioning beside the storing itself
 _SLOW_REQUEST_S = 1.0  # median of a write
-_SURE, _FAILING, _BY_REQUESTS = 0.85, 0.4, 0.6
+_SURE, _FAILING, _BY_REQUESTS = 0.95, 0.4, 0.85
 
 
 def detect(timeline: Timeline) -> list[Finding]:

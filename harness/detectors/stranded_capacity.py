@@ -51,7 +51,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Capacity is stranded: pods waited for a node while the nodes used {used:.0%} of their {_NAMES[resource]}",
-            certainty(0.8, wait),
+            certainty(0.84, 0.3, wait),
             _evidence(found, wait.share),
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run), in sizes that "
             "divide a node's allocatable CPU and memory evenly.",
@@ -73,7 +73,7 @@ def _by_disk(found: Lacking, wait: SchedulingWait) -> list[Finding]:
             NAME,
             f"Capacity is stranded: pods waited for ephemeral storage while no more than {most:.0%} of the nodes' "
             f"{names} was requested",
-            certainty(0.8, wait),
+            certainty(0.84, 0.3, wait),
             (
                 Evidence(
                     f"{wait.share:.1%} of all run time was spent waiting for a node; {lacked:.0%} of the nodes that "

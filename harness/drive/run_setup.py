@@ -29,9 +29,10 @@ from harness.plan.validate import Checked, demand_known_tenants
 from harness.store.baselines import keep_baseline
 from harness.store.claims import Claim
 from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS, Recorder, RunFolder, Tail
-from harness.targets.credentials import Credentials, expiry
+from harness.targets.credentials import Credentials
 from harness.targets.kube_service import KubeService, is_kube_service
 from harness.targets.target import CleansUp, Cleanup, Platform, Redactable, SetUp, Target
+from harness.targets.token_command import expiry
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,17 @@ from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.plan import environment
 from harness.plan.subprocesses import run, token_command, what_kubeconfig_gives
-from harness.targets.credentials import Credentials, expiry
+from harness.targets.credentials import Credentials
 from harness.targets.kube_service import KubeService, is_kube_service
 from harness.targets.origin import same_origin
+from harness.targets.token_command import expiry
 
 HOST = "kubeconfig"  # as --host
 OPTION = "access"  # of the plan's target options; the plan's host is then the API server's address
 CLUSTER = "cluster"  # of the plan's target options, of a service of a cluster: the API server's address
 _HINT = "check KUBECONFIG and --kube-context with kubectl get namespaces"
 _REREAD_S = 120.0  # a token whose expiry is not known
-_BEFORE_EXPIRY_S = 30.0
+_BEFORE_EXPIRY_S = 10.0  # enough to begin with: what sends the requests renews it
 _NOT_PASSED = (
     "leave them out, also the variables that name them (PIPESWARM_TOKEN, those of the platform's tools); "
     "a user's name goes into --header 'kubeflow-userid: …'"
@@ -170,5 +171,7 @@ def route_of(plan: Plan, credentials: Credentials) -> Route:
             )
     access = access_of(plan)
     renewal = token_command(plan.observer.kube_context, access.host) if access.token else ()
-    proof = Credentials(token=access.token, token_command=renewal, headers=headers)
+    proof = Credentials(
+        token=access.token, token_expires_s=access.token_expires_s, token_command=renewal, headers=headers
+    )
     return Route(f"{access.host.rstrip('/')}{path}", proof, plan.verify_tls and access.verify_tls, access.prepare)

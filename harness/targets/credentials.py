@@ -3,11 +3,8 @@
 Files are named and not held: projected tokens and sessions are renewed during a test.
 """
 
-import base64
-import json
 import re
 import ssl
-import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,18 +16,15 @@ from urllib.request import Request
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.units import counted
+from harness.targets import token_command
 from harness.targets.kube_service import is_kube_service
 from harness.targets.origin import same_origin
+from harness.targets.token_command import BEFORE_EXPIRY_S, RUN_EVERY_S, expiry, one_line
 
 _MOST_BYTES = 2**20
-_LATEST_S = 253402300799.0  # the year 9999, the last that a date can have
 _READ_EVERY_S = 30.0
 _READ_AFTER_REFUSAL_S = 1.0
-_RUN_EVERY_S = 120.0
 _RUN_AFTER_REFUSAL_S = 5.0
-_RUN_AT_MOST_S = 60.0
-_BEFORE_EXPIRY_S = 30.0
-_PRINTED: dict[tuple[str, ...], tuple[str, float]] = {}  # by command: the latest token, and the monotonic time
 _FIELD = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)")
 _OURS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
 _SECRET_FIELD = re.compile(r"auth|token|key|secret|cookie|session|password", re.IGNORECASE)
@@ -48,7 +42,9 @@ class Credentials:
         certificate: PEM file with the client's certificate (and key, if `key` is ""); "" for none.
         key: PEM file with its key.
         authorities: PEM file with the certificate authorities to trust; "" trusts those of the system.
-        token_command: prints the bearer token, or a newer one than `token`; none where nothing does.
+        token_command: prints the bearer token, or a newer one than `token`, and in a second line when it expires (in
+            seconds since 1970) where that is known; none where nothing does.
+        token_expires_s: when `token` expires, likewise; None where nobody but the token itself may say so.
     """
 
     token: str = ""
@@ -59,6 +55,7 @@ class Credentials:
     key: str = ""
     authorities: str = ""
     token_command: tuple[str, ...] = ()
+    token_expires_s: float | None = None
 
     def __bool__(self) -> bool:
         """Whether they prove anything."""
@@ -68,15 +65,15 @@ class Credentials:
     def fields(self, host: str) -> dict[str, str]:
         """The header fields for requests to `host`; reads the files.
 
-        Without a `token` the command is run. It takes seconds, for which no arrival can wait: a JWT that it printed in
-        this process is used until shortly before its expiry, another token for two minutes.
+        Without a `token` the command is run. It takes seconds, for which no arrival can wait: a token that it printed
+        in this process is used until shortly before its expiry, or for two minutes where that is not known.
 
         Raises:
             ConfigError: a file can't be read or is not what it should be, or the command fails.
         """
         fields = dict(self.headers)
-        token = _one_line(self.token, "PIPESWARM_TOKEN") or _token_in(self.token_file)
-        if token := token or _remembered(self.token_command) or _token_of(self.token_command):
+        token = one_line(self.token, "PIPESWARM_TOKEN") or _token_in(self.token_file)
+        if token := token or token_command.current(self.token_command):
             fields["Authorization"] = f"Bearer {token}"
         if cookies := _cookies_for(host, self.cookie_file):
             fields["Cookie"] = cookies
@@ -139,6 +136,7 @@ class HeaderFields:
         self._spawn = spawn
         self._by_command = bool(credentials.token_command)
         self._fields = credentials.fields(host)
+        self._expires_s = _token_expiry(credentials)
         renewed = credentials.token_file or credentials.cookie_file or credentials.token_command
         self._read_s = clock() if renewed else float("inf")
         self._due_s = self._read_s + self._good_for_s()
@@ -158,9 +156,8 @@ class HeaderFields:
     def _good_for_s(self) -> float:
         if not self._by_command:
             return _READ_EVERY_S
-        expires_s = expiry(self._fields.get("Authorization", ""))
-        left_s = _RUN_EVERY_S if expires_s is None else expires_s - self._now() - _BEFORE_EXPIRY_S
-        return max(_RUN_AFTER_REFUSAL_S, min(left_s, _RUN_EVERY_S))
+        left_s = RUN_EVERY_S if self._expires_s is None else self._expires_s - self._now() - BEFORE_EXPIRY_S
+        return max(_RUN_AFTER_REFUSAL_S, min(left_s, RUN_EVERY_S))
 
     def _read_again(self) -> None:
         self._read_s = self._clock()
@@ -177,11 +174,12 @@ class HeaderFields:
             self._due_s = self._clock() + self._good_for_s()
 
     def _fetch(self) -> None:
-        _PRINTED.pop(self._credentials.token_command, None)
+        token_command.forget(self._credentials.token_command)
         try:
             fields = self._credentials.fields(self._host)
         except ConfigError:
             return
+        self._expires_s = _token_expiry(self._credentials)
         if fields != self._fields:
             self._fields = fields
 
@@ -233,48 +231,14 @@ def _token_in(file: str) -> str:
         text = reading.as_text(reading.read_bytes(Path(file), _MOST_BYTES), f"the token file {file}")
     except OSError as error:
         raise ConfigError(f"the token file {file} can't be read: {error.strerror}", "check --token-file") from error
-    return _one_line(text, f"the token file {file}")
+    return one_line(text, f"the token file {file}")
 
 
-def expiry(token: str) -> float | None:
-    """When a bearer token expires, if it is a JWT (RFC 7519): seconds since 1970; its signature is not looked at."""
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
-        at_s = float(claims["exp"])
-    except (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError):
-        return None
-    return at_s if 0 <= at_s <= _LATEST_S else None
-
-
-def _remembered(command: tuple[str, ...]) -> str:
-    """What the command printed in this process, while that can be used; see `Credentials.fields`."""
-    token, at_s = _PRINTED.get(command, ("", 0.0))
-    expires_s = expiry(token)
-    fresh = time.monotonic() - at_s < _RUN_EVERY_S if expires_s is None else expires_s > time.time() + _BEFORE_EXPIRY_S
-    return token if fresh else ""
-
-
-def _token_of(command: tuple[str, ...]) -> str:
-    if not command:
-        return ""
-    try:
-        done = subprocess.run(  # noqa: S603  # a module of Pipeswarm
-            command, capture_output=True, text=True, check=False, start_new_session=True, timeout=_RUN_AT_MOST_S
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise ConfigError(f"there is no token: {error}", "does kubectl log in?") from error
-    if done.returncode:
-        raise ConfigError(done.stderr.strip().removeprefix("error: ") or "there is no token", "does kubectl log in?")
-    token = _one_line(done.stdout, "the kubeconfig")
-    _PRINTED[command] = (token, time.monotonic())
-    return token
-
-
-def _one_line(token: str, where: str) -> str:
-    token = token.strip()
-    if not token.isascii() or not token.isprintable():
-        raise ConfigError(f"{where} holds no bearer token", "a bearer token is one line, without line breaks")
-    return token
+def _token_expiry(given: Credentials) -> float | None:
+    """When the token in use expires, as far as anybody says."""
+    if not given.token and (printed := token_command.printed(given.token_command)):
+        return printed.expires_s
+    return given.token_expires_s or expiry(given.token)
 
 
 def _cookies_for(host: str, file: str) -> str:

@@ -316,7 +316,8 @@ class Platform(Protocol):
     HOST_VARIABLE: str
     # Optional: TOKEN_VARIABLE, from which they read a token; NAMESPACE_VARIABLE, a namespace; INSECURE_VARIABLE, "true"
     # to skip TLS certificate checks; FILE_VARIABLES, files' names by our option; CLEANUPS, the ways to clean up where
-    # it lacks some; own_host(texts), where DEFAULTS["host"] depends on its options.
+    # it lacks some; OBSERVED_BY, the names of `target_options` that say which runs an observation without a load sees,
+    # where they are not those of OPTIONS; own_host(texts), where DEFAULTS["host"] depends on its options.
 
     def prepare(self, texts: Mapping[str, str], *, simulated: bool) -> Prepared:
         """Check the options offline; `texts` are those of its own OPTIONS, and of ``namespace``.
@@ -335,6 +336,11 @@ def own_host(platform: Platform, texts: Mapping[str, str]) -> str:
     """The address that a platform has where the user gives none; "" for none."""
     found = getattr(platform, "own_host", None)
     return str(found(texts)) if found is not None else platform.DEFAULTS.get("host", "")
+
+
+def observed_by(platform: Platform) -> tuple[str, ...]:
+    """The names of the options of an observation without a load."""
+    return tuple(getattr(platform, "OBSERVED_BY", None) or (option.name for option in platform.OPTIONS))
 
 
 def find(name: str) -> Platform:

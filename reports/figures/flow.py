@@ -26,7 +26,7 @@ def throughput(result: Result) -> Figure | None:
     layout = {
         "barmode": "stack",
         "xaxis": time_axis(unit, anchor="y2" if peak is None else "y3"),
-        "yaxis": axis(f"runs per {each}", domain=[0.66, 1.0], rangemode="nonnegative"),
+        "yaxis": axis(f"runs per {each.removeprefix('1 ')}", domain=[0.66, 1.0], rangemode="nonnegative"),
         "yaxis2": axis(
             "runs, pods" if flow.pending.any() else "runs", domain=[0.0, 0.56] if peak is None else [0.3, 0.6]
         ),
@@ -34,7 +34,7 @@ def throughput(result: Result) -> Figure | None:
     if peak is not None:
         steps = [*flow.nodes, flow.nodes[-1]]  # from the beginning of each window to its end
         traces.append(line("ready nodes", edges, steps, "--accent", yaxis="y3", width=2.5, shape="hv"))
-        layout["yaxis3"] = axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero", dtick=max(1, peak // 2))
+        layout["yaxis3"] = axis("nodes", domain=[0.0, 0.24], rangemode="tozero", dtick=max(1, peak // 2))
     caption = (
         f"{flow.per_hour:,.0f} runs/h succeeded over the whole test, {hosts_text(result)}. "
         f"Bars count the runs that ended within {each}; lines are means of {each}."

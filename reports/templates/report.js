@@ -9,13 +9,13 @@
     return value;
   };
   // On touch screens a drag scrolls the page; the mode bar's buttons switch to zooming or panning.
-  const byFinger = matchMedia("(pointer: coarse)").matches;
+  const byFinger = matchMedia("(pointer: coarse)").matches, paper = matchMedia("print");
   const axis = (given) => ({ gridcolor: "--rule", zerolinecolor: "--rule", linecolor: "--rule", automargin: true, ...given });
   const layout = (given) => {
     const whole = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: byFinger ? 34 : 8, b: 44 }, hovermode: "closest", dragmode: byFinger ? false : "zoom",
       modebar: { bgcolor: "rgba(0,0,0,0)", color: "--soft", activecolor: "--accent" },
-      font: { family: "system-ui, sans-serif", size: 12.5, color: "--soft" }, hoverlabel: { bgcolor: "--card", bordercolor: "--rule", font: { color: "--ink" } },
+      font: { family: "system-ui, sans-serif", size: paper.matches ? 9.5 : 12.5, color: "--soft" }, hoverlabel: { bgcolor: "--card", bordercolor: "--rule", font: { color: "--ink" } },
       ...given, showlegend: false,
     };
     for (const key of Object.keys(whole)) if (/^[xy]axis/.test(key)) whole[key] = axis(whole[key]);
@@ -38,15 +38,28 @@
       svg.parentElement.style.aspectRatio = `${width} / ${height}`;
     }
   };
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", () => draw());
+  // A figure that does not fit moves to the second page: the first figure takes what that leaves of the first, an A4 page
+  // without margins of 12 mm.
+  const fill = () => {
+    const plot = document.getElementById("plot-throughput"), sheet = (273 / 25.4) * 96;
+    if (!plot) return;
+    const ends = [...document.querySelectorAll("main figure, main article, main tr, main li, main pre, main p")].map((e) => e.getBoundingClientRect().bottom);
+    const left = sheet - Math.max(...ends.filter((end) => end <= sheet));
+    if (left > 20 && left < sheet / 3) Plotly.relayout(plot, { width: plot.clientWidth, height: plot.clientHeight + left - 10 });
+  };
+  for (const query of [matchMedia("(prefers-color-scheme: dark)"), paper]) query.addEventListener("change", () => draw());
+  paper.addEventListener("change", () => { if (paper.matches) fill(); });
   let folded = [];
+  const findings = document.getElementById("diagnosis"), first = document.getElementById("throughput");
   addEventListener("beforeprint", () => {
+    findings?.before(first); // text may be broken anywhere, so that it fills the page below the figure
     folded = [...document.querySelectorAll("#diagnosis details:not([open])")];
     for (const each of folded) each.open = true;
     page.classList.add("paper");
     draw();
   });
   addEventListener("afterprint", () => {
+    findings?.after(first);
     for (const each of folded) each.open = false;
     page.classList.remove("paper");
     draw();

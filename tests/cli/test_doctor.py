@@ -47,16 +47,46 @@ def test_a_platform_that_does_not_answer_ends_with_5(capsys):
     assert checks(capsys)["platform"]["state"] == "broken"
 
 
-def test_an_address_that_is_none_ends_with_5_and_an_example(capsys):
-    assert main(["doctor", "--host", "ftp://kfp.example"]) == 5
+def test_an_address_that_is_none_is_bad_configuration_and_gets_an_example(capsys):
+    assert main(["doctor", "--host", "ftp://kfp.example"]) == 2
     shown = capsys.readouterr().out
-    assert "broken  platform: 'ftp://kfp.example' is not an http(s) address" in shown
+    assert "invalid platform: 'ftp://kfp.example' is not an http(s) address" in shown
     assert "→ write it as https://kfp.example/pipeline" in shown
 
 
 def test_an_option_that_the_platform_refuses_is_refused(capsys):
     assert main(["doctor", "--target", "dask_tenants", "--option", "cluster=nonsense"]) == 2
     assert "--option: cluster: 'nonsense' is not a choice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--token-file", "--cookie-file", "--ca-file", "--client-certificate"])
+def test_a_missing_file_is_bad_configuration_and_not_an_unreachable_platform(option, capsys):
+    with Served(lambda *_: (200, {})) as server:
+        assert main(["doctor", "--host", server.url.replace("http", "https"), option, "none.txt", "--json"]) == 2
+    found = checks(capsys)
+    assert found["platform"]["state"] == "invalid"
+    assert "none.txt" in found["platform"]["found"]
+    assert {"disk", "cluster"} < {*found}  # the rest is looked at all the same
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ["--option", "experiment=x"],
+            "kfp has no option 'experiment' for observations\n  → did you mean 'experiment_id'",
+        ),
+        (
+            ["--target", "argo", "--option", "x=y"],
+            "--option: argo has no option 'x' for observations\n  → options: api",
+        ),
+        (["--target", "dask_tenants", "--option", "clutser=kube"], "did you mean 'cluster'?"),
+        (["--collector-option", "x=y"], "--collector-option x: no collector has this option"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest_one(given, said, capsys):
+    assert main(["doctor", *given]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("given", "asked"), [((), {"argo"}), (("--insecure",), {"argo", "prometheus"})])

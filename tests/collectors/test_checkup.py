@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from harness.collectors import checkup
-from harness.collectors.checkup import RIGHTS, Check, State
+from harness.collectors.checkup import Check, State
 from harness.collectors.collector import ObserverSettings
+from harness.collectors.rights import RIGHTS
 from harness.model.errors import ConfigError
 from tests.support.e2e import wait_for
 from tests.support.servers import Served
@@ -39,6 +40,14 @@ def test_a_tokens_expiry_is_read_and_never_the_token_shown(token, state, said):
     assert check.state is state
     assert said in check.found
     assert not token or token not in check.found + check.cost
+
+
+def test_a_token_that_is_renewed_may_expire_soon_but_not_have_expired():
+    soon, gone = jwt(exp=NOW_S + 600), jwt(exp=NOW_S - 1)
+    check = checkup.token(soon, NOW_S, source="the kubeconfig")
+    assert (check.state, check.cost) == (State.OK, "")
+    assert check.found == "expires in 10 min; a test reads the kubeconfig again before"
+    assert checkup.token(gone, NOW_S, source="the kubeconfig").state is State.BROKEN
 
 
 @pytest.mark.parametrize(

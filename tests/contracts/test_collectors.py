@@ -148,7 +148,9 @@ def test_an_option_of_a_collector_is_found_with_its_source(monkeypatch: pytest.M
     assert read_options([("licence-poll", "1m")]) == {"licence-poll": 60.0}
     with pytest.raises(ConfigError, match=r"--collector-option licence-poll: 'soon' is not a duration"):
         read_options([("licence-poll", "soon")])
-    with pytest.raises(ConfigError, match=r"--collector-option licence: no collector has this option\n.*licence-poll"):
+    with pytest.raises(
+        ConfigError, match=r"--collector-option licence: no collector has this option\n.*did you mean .licence-poll"
+    ):
         read_options([("licence", "x")])
 
 

@@ -50,13 +50,15 @@ def test_slow_loads_of_the_first_answers_are_no_finding_yet(count, second, found
     assert (f"of {count:,} ended so far" in reasons.get("adapter-slow", "")) is not found
 
 
-def test_the_lag_is_not_compared_with_answers_while_no_run_has_ended(tmp_path):
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_lag_is_not_compared_with_answers_while_no_run_has_ended(listed, tmp_path):
     """Twenty milliseconds are as long as an answer takes, and nothing beside a run of minutes."""
     story = Story(intended=100)
     for seq in range(100):
         lag = 0.02 if seq % 20 == 0 else 0.001
         run = story.submit(seq, due=0.1 * seq, lag=lag, service=0.024)
-        story.run(run, 0.1 * seq, 0.1 * seq + 300.0)
+        if listed:
+            story.run(run, 0.1 * seq, 0.1 * seq + 300.0)
     early = so_far(story, 60.0, tmp_path)
     assert len(early.runs) == 100
     assert not early.is_over.any()

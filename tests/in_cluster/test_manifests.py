@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from harness.collectors.checkup import RIGHTS
+from harness.collectors.rights import RIGHTS
 from harness.in_cluster.account import account, argo_rules
 from harness.in_cluster.inputs import Inputs
 from harness.in_cluster.job import ClusterTest

@@ -65,7 +65,7 @@ def test_a_mistyped_service_is_refused_before_anything_is_asked(server):
     ("found", "later_s", "asked"),
     [
         ({"token": "t", "token_expires_s": 1060.0}, 20, 1),
-        ({"token": "t", "token_expires_s": 1060.0}, 40, 2),
+        ({"token": "t", "token_expires_s": 1060.0}, 52, 2),
         ({"token": "t"}, 110, 1),
         ({"token": "t"}, 130, 2),
         ({"token": ""}, 10_000, 1),

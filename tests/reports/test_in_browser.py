@@ -2,8 +2,10 @@
 
 import re
 import shutil
+import subprocess
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from harness.cli.report import rebuild
@@ -143,13 +145,16 @@ def test_the_verdict_and_its_cause_come_first_then_links_to_all_sections_and_det
     context.close()
 
 
-def test_the_paper_has_at_most_eight_pages_the_first_one_full_and_no_torn_figure(browser, page_address):
+def test_the_paper_has_at_most_eight_pages_and_no_torn_figure(browser, page_address):
     address, _ = page_address
     context = browser.new_context(offline=True)
     page = context.new_page()
     page.goto(address)
     page.wait_for_function("document.documentElement.dataset.drawn")
+    began = "began = document.querySelector('.finding.first').getBoundingClientRect().top"
+    page.evaluate(f"matchMedia('print').addEventListener('change', e => {{ if (e.matches) {began} }})")
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 8
+    assert page.evaluate("began") < 1031 - 100
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 703, "height": 1031})  # what the margins leave of A4
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -157,7 +162,51 @@ def test_the_paper_has_at_most_eight_pages_the_first_one_full_and_no_torn_figure
     assert page.eval_on_selector_all("figure", f"all => ({tall})(all).length") == 0
     first = page.locator(".finding.first")
     assert first.evaluate("e => getComputedStyle(e).breakInside") == "auto", "it may begin on the first page"
-    assert first.bounding_box()["y"] < 400
+    context.close()
+
+
+def ink_on_the_first_page(pdf):
+    """How far down its content area (A4 with margins of 12 mm) something is printed, as a fraction."""
+    program = shutil.which("pdftoppm")
+    if program is None:
+        pytest.skip("there is no program 'pdftoppm' (Debian's package poppler-utils has it)")
+    done = subprocess.run([program, "-gray", "-r", "40", "-l", "1"], input=pdf, stdout=subprocess.PIPE, check=True)
+    width, height = map(int, done.stdout.split(maxsplit=3)[1:3])  # of a PGM: P5, width, height, 255
+    rows = np.frombuffer(done.stdout[-width * height :], np.uint8).reshape(height, width)
+    margin = 12 / 297 * height
+    return (np.flatnonzero((rows < 235).any(axis=1))[-1] - margin) / (height - 2 * margin)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [{"store_full_from": 0.6}, {"count": 60}, {"count": 6, "pool": 2}],
+    ids=["failed", "waits", "nothing found"],
+)
+def test_the_first_page_of_paper_is_full_and_the_screen_is_as_before(browser, tmp_path, story):
+    folder = burst(**story).write(tmp_path)
+    rebuild(folder)
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
+    page = context.new_page()
+    page.goto((folder.path / REPORT_HTML).as_uri())
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    order = "[...document.querySelectorAll('main section')].map(e => e.id)"
+    height = "document.getElementById('plot-throughput').offsetHeight"
+    before = page.evaluate(f"[{order}, {height}]")
+    assert ink_on_the_first_page(page.pdf(prefer_css_page_size=True)) > 0.95
+    page.wait_for_function(f"before => JSON.stringify([{order}, {height}]) === JSON.stringify(before)", arg=before)
+    context.close()
+
+
+def test_sections_that_only_unfold_are_not_printed(browser, tmp_path):
+    folder = burst(6, pool=2).write(tmp_path)
+    rebuild(folder)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto((folder.path / REPORT_HTML).as_uri())
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    page.emulate_media(media="print")
+    heights = "all => all.filter(e => e.checkVisibility()).map(e => e.offsetHeight)"
+    assert min(page.eval_on_selector_all("main > section", heights)) > 50
     context.close()
 
 

@@ -189,6 +189,23 @@ def test_a_command_renews_the_token_before_its_expiry_and_after_a_refusal(tmp_pa
         Credentials(token_command=("cat", str(file))).fields(GIVEN)
 
 
+def test_what_a_plugin_says_of_the_expiry_counts_and_not_only_the_token_itself(tmp_path):
+    file, now, waiting = tmp_path / "token", [0.0], []
+    file.write_text("second\n1125.0\n")  # an opaque token
+    fields = HeaderFields(
+        Credentials(token=jwt(1600.0), token_expires_s=1060.0, token_command=("cat", str(file))), GIVEN,
+        clock=lambda: now[0], now=lambda: 1000.0 + now[0], spawn=waiting.append,
+    )  # fmt: skip
+    for begun, due_s in enumerate((30.0, 95.0)):
+        now[0] = due_s - 0.1
+        fields.current()
+        assert len(waiting) == begun
+        now[0] = due_s
+        fields.current()
+        waiting[begun]()
+        assert fields.current() == {"Authorization": "Bearer second"}
+
+
 @pytest.mark.parametrize(
     ("first", "later_s", "second"),
     [("one", 119.0, "one"), ("one", 121.0, "two"), (jwt(9e9), 1e6, jwt(9e9)), (jwt(1.0), 0.0, "two")],

@@ -25,6 +25,7 @@ _LEAST = 0.02  # of a worker's time: computing takes that much of it even if loa
 _BUSY = 0.9  # quantile of the time, by the number that compute
 _PASSING = 0.002  # of the time in which any computed
 _QUICK = 0.1  # quantile of loads that nothing interrupts
+_MEASURED = 0.3  # of the wait: with less measured in a queue, the rest may be long loads
 _USUAL = 3.0  # times a quick load is the mean one, if durations vary as usual: lognormal, p95 = 2.5 medians
 
 
@@ -43,6 +44,7 @@ class Saturation:
         most: as many as Kubernetes shows, or as ever computed at once for more than a moment, over all replicas.
         enough: there ever was an execution for each of `most` workers.
         balanced: executions would still wait, if each went to the first worker that is free.
+        queued: the part of `waiting` that was measured in a queue; the rest is inferred from long loads and sends.
     """
 
     waiting: float
@@ -54,6 +56,12 @@ class Saturation:
     most: int = 0
     enough: bool = True
     balanced: float = 0.0
+    queued: float = 1.0
+
+    @property
+    def measured(self) -> bool:
+        """Whether enough of the wait was measured in a queue for the inferred rest to be one, too."""
+        return self.queued >= _MEASURED * self.waiting
 
 
 @remembered
@@ -79,8 +87,9 @@ def saturation(timeline: Timeline) -> Saturation:
     workers = sum(each.workers for each in groups)
     takes = done.computing + own_of_all * done.loading / max(loaded, 1e-9)
     came = floats(timeline.runs, "sent_s")[done.row]
+    queued = float(done.queued.sum())
     return Saturation(
-        waiting=(float(done.queued.sum()) + loaded - own + sent - own_sending) / whole,
+        waiting=(queued + loaded - own + sent - own_sending) / whole,
         moving=(own + own_sending) / whole,
         computing=computed / max(computed + own, 1e-9),
         covered=_covered(timeline, done, groups),
@@ -89,6 +98,7 @@ def saturation(timeline: Timeline) -> Saturation:
         most=sum(each.most for each in groups),
         enough=used is not None,
         balanced=float(np.nansum(balanced_waits(came, takes, max(known, workers, 1)))) / whole,
+        queued=queued / whole,
     )
 
 

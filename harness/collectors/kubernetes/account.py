@@ -48,7 +48,7 @@ def main(what: str, context: str, host: str = "") -> int:
     if what == "access":
         print(json.dumps(asdict(found)))
     elif found.token:
-        print(found.token)
+        print(found.token, *([found.token_expires_s] if found.token_expires_s else ()), sep="\n")
     else:
         print(f"error: the kubeconfig gives no bearer token{said}", file=sys.stderr)
         return ExitCode.BAD_CONFIG

@@ -45,8 +45,8 @@ from harness.targets.argo.runs import COMPLETED, listed_run, tasks_of
 from harness.targets.target import Cleanup, ListedRun, Prepared, RejectedError, SetUp, TaskDetail, Watched
 
 __all__ = [
-    "CLEANUPS", "DEFAULTS", "EXAMPLE", "HOST_VARIABLE", "INSECURE_VARIABLE", "NAMESPACE_VARIABLE", "OPTIONS",
-    "TOKEN_VARIABLE", "ArgoTarget", "from_plan", "prepare", "without_values",
+    "CLEANUPS", "DEFAULTS", "EXAMPLE", "HOST_VARIABLE", "INSECURE_VARIABLE", "NAMESPACE_VARIABLE", "OBSERVED_BY",
+    "OPTIONS", "TOKEN_VARIABLE", "ArgoTarget", "from_plan", "prepare", "without_values",
 ]  # fmt: skip
 
 OPTIONS = (
@@ -58,6 +58,7 @@ OPTIONS = (
         choices=("terminate", "stop"),
     ),
 )  # fmt: skip
+OBSERVED_BY = ("api",)
 DEFAULTS = {"simulate": "demo", "platform-namespace": "argo; kubeflow"}
 HOST_VARIABLE = "ARGO_SERVER"
 TOKEN_VARIABLE = "ARGO_TOKEN"  # noqa: S105  # the variable's name

@@ -28,8 +28,8 @@ from harness.targets.scenarios import Input
 from harness.targets.target import Cleanup, ListedRun, Prepared, RejectedError, RunPage, SetUp, TaskDetail
 
 __all__ = [
-    "DEFAULTS", "EXAMPLE", "FILE_VARIABLES", "HOST_VARIABLE", "OPTIONS", "KfpTarget", "from_plan", "prepare",
-    "without_values",
+    "DEFAULTS", "EXAMPLE", "FILE_VARIABLES", "HOST_VARIABLE", "OBSERVED_BY", "OPTIONS", "KfpTarget", "from_plan",
+    "prepare", "without_values",
 ]  # fmt: skip
 
 _TENANT_NAMESPACE = Option(
@@ -52,6 +52,7 @@ OPTIONS = (
     Option("service-account", "", "service account of the runs' pods"),
     Option("caching", "off", "off: execute every task · keep: allow cached results", choices=("off", "keep")),
 )
+OBSERVED_BY = ("experiment_id",)
 DEFAULTS = {"simulate": "demo"}
 HOST_VARIABLE = "KF_PIPELINES_ENDPOINT"
 FILE_VARIABLES = {"token-file": "KF_PIPELINES_SA_TOKEN_PATH", "ca-file": "KF_PIPELINES_SSL_SA_CERTS"}

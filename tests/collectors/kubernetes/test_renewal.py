@@ -11,6 +11,7 @@ import yaml
 
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
+from harness.collectors.kubernetes import account
 from harness.collectors.kubernetes.account import access
 from harness.collectors.kubernetes.kube_api import KubeApi, connect
 from harness.collectors.kubernetes.renewal import Renewal
@@ -59,7 +60,9 @@ def test_a_token_without_an_expiry_is_not_renewed() -> None:
     assert renewal.expires_s is None
 
 
-def test_the_plugin_runs_once_for_many_requests_with_a_token_of_a_minute(tmp_path: Path) -> None:
+def test_the_plugin_runs_once_for_many_requests_with_a_token_of_a_minute_and_the_load_is_told_of_its_expiry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     calls, expires = tmp_path / "calls", datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=1)
     plugin = tmp_path / "plugin.py"
     status = {"token": "t0ken", "expirationTimestamp": expires.strftime("%Y-%m-%dT%H:%M:%SZ")}
@@ -85,3 +88,6 @@ def test_the_plugin_runs_once_for_many_requests_with_a_token_of_a_minute(tmp_pat
         assert calls.read_text() == "x"
         found = access(*connect(settings))
         assert (found.token, found.token_expires_s) == ("t0ken", expires.timestamp())
+        monkeypatch.setenv("KUBECONFIG", str(config))
+        assert account.main("token", "x") == 0
+    assert [*map(str.strip, capsys.readouterr().out.splitlines())] == ["t0ken", str(expires.timestamp())]

@@ -1,0 +1,149 @@
+"""Uneven load as it shows without counts by replica: workers are idle while executions wait."""
+
+from collections.abc import Sequence
+
+from harness.analysis.services.saturation import Saturation
+from harness.analysis.services.service_replicas import ServiceReplicas
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.drain_tail import DrainTail
+from harness.detectors.detector import slowed
+from harness.detectors.replicas import UNNAMED, uneven, unnamed_tail
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import QUEUED
+from harness.model.units import counted, format_duration
+
+NAME = "lb-imbalance"
+FIX = (
+    "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no busy "
+    "worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance."
+)
+COMMANDS = ("kubectl get services,endpointslices -A | grep runtime",)
+WAITING = 0.15  # of the executions' time: shorter waits are none
+
+_FEW_USED = 0.3  # of the workers: with fewer, chance hardly explains it
+_REPLICAS = 2  # at least, for one of them to be favoured
+_OF_SEVERAL = 3  # workers; of two, one is often alone by chance
+_COVERED = 0.5  # of the workers had work while executions waited
+_LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
+_SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
+
+
+def while_idle(found: Saturation) -> list[Finding]:
+    """Executions waited while workers were idle, though each replica got its share as far as that shows."""
+    gain = found.waiting - found.balanced
+    if found.waiting < WAITING or gain < WAITING or not found.measured or (found.enough and found.covered >= _COVERED):
+        return []
+    return [
+        Finding(
+            NAME,
+            f"Executions waited for {found.waiting:.0%} of their time, and workers were idle meanwhile",
+            _LIKELY,
+            (
+                waited(found),
+                Evidence(
+                    f"with {found.most} workers, of which the first free one takes the next execution, they would "
+                    f"have waited for {found.balanced:.0%} of their time",
+                    found.balanced, "share", "spans",
+                ),
+            ),
+            FIX,
+            COMMANDS,
+            slowed(gain),
+        )
+    ]  # fmt: skip
+
+
+def in_one_replica(found: Saturation, shown: ServiceReplicas) -> list[Finding]:
+    """Executions waited, and no more of them computed at once than one of several replicas can."""
+    gain = found.waiting - found.balanced
+    each = shown.total / max(len(shown.pods), 1)
+    if len(shown.pods) < _REPLICAS or gain < WAITING or not found.measured or found.workers > each:
+        return []
+    return [
+        Finding(
+            NAME,
+            f"The load seems unbalanced: it kept no more workers busy than one of {len(shown.pods)} replicas has",
+            _UNSURE,
+            (
+                Evidence(
+                    f"{counted(found.workers, 'execution')} computed at once in busy times; {shown.total} workers in "
+                    f"{len(shown.pods)} replicas could have",
+                    float(found.workers), "workers", "spans", "phase = compute",
+                ),
+                waited(found),
+            ),
+            FIX,
+            COMMANDS,
+            slowed(gain),
+        )
+    ]  # fmt: skip
+
+
+def idle(found: Saturation, since: str) -> Finding:
+    """Few of the workers that there must be computed or loaded while there was work for each."""
+    # Spread over all workers, work is done 1 / used times as fast, and the wait shrinks to `used`. Where usually a
+    # single one works of several, the load balancer uses only that one, and how many others there are does not show.
+    sure = _LIKELY if found.used < _FEW_USED else _UNSURE
+    saved = 1.0 if found.workers == 1 and found.most >= _OF_SEVERAL else 1 - found.used
+    return Finding(
+        NAME,
+        f"The load seems unbalanced: {1 - found.used:.0%} of the workers were idle while executions waited",
+        sure if found.measured else _HARDLY,
+        (
+            Evidence(
+                f"inferred from timing, {since}: while as many executions were open as once computed at a "
+                f"time, only {found.used:.0%} of the workers computed or loaded",
+                found.used, "share", "spans", "phase = compute",
+            ),
+            waited(found),
+        ),
+        FIX,
+        COMMANDS,
+        slowed(found.waiting * saved),
+    )  # fmt: skip
+
+
+def within_replicas(timeline: Timeline, replicas: Sequence[str]) -> list[Finding]:
+    """With evenly loaded replicas: at which of them had some workers work left when most had none, for longest?"""
+    tails = [tail for name in replicas if (tail := unnamed_tail(timeline, name)) is not None]
+    crowded = [tail for tail in tails if tail.level >= _SEVERAL and uneven(tail)]
+    if not crowded:
+        return []
+    worst = max(crowded, key=lambda tail: tail.tail_s)
+    return [by_timing(worst, "since replicas are evenly loaded and nothing names the workers within them")]
+
+
+def in_the_end(timeline: Timeline) -> list[Finding]:
+    """With replicas that no answer names: did some workers have work left when most had none?"""
+    end = unnamed_tail(timeline)
+    return [by_timing(end, f"since {UNNAMED}")] if end is not None and uneven(end) else []
+
+
+def by_timing(end: DrainTail, since: str) -> Finding:
+    """Some workers had executions queued when most had none."""
+    share, tail = end.tail_s / max(end.over_s, 1e-9), format_duration(end.tail_s)
+    return Finding(
+        NAME,
+        f"The load seems unbalanced: most workers were idle in the last {tail}",
+        _UNSURE,
+        (
+            Evidence(
+                f"inferred from timing, {since}: {end.level:.0f} executions ran at once, fewer than "
+                f"half as many in the last {tail} of {format_duration(end.over_s)}; one execution takes "
+                f"{format_duration(end.computing_s)} (p95)",
+                share,
+                "share",
+                "spans",
+                "phase = compute",
+            ),
+        ),
+        FIX,
+        COMMANDS,
+        slowed(share / 2),  # half of the workers and more are idle in the tail, and only there
+    )
+
+
+def waited(found: Saturation) -> Evidence:
+    """How long executions waited."""
+    text = f"executions spent {found.waiting:.0%} of their time waiting for a worker"
+    return Evidence(text, found.waiting, "share", "spans", f"phase = {QUEUED}")
