@@ -6,6 +6,7 @@ from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.model import Observation
 from harness.analysis.capacity.next_test import next_test
 
+FACTORS = 0.25, 0.5, 1.0, 2.0
 ONE_LOAD = [Observation(100, nodes, 50 + 200 / nodes) for nodes in (2, 5, 10, 20)]
 
 
@@ -43,3 +44,20 @@ def test_of_tests_that_tell_as_much_the_cheaper_one_is_proposed():
     known = [Observation(runs, nodes, 5 + runs / nodes) for runs in (50, 100, 200) for nodes in (2, 4, 8)]
     proposed = next_test(fit(known, np.random.default_rng(7)), 200, 8)
     assert proposed.nodes * proposed.takes_s < 0.6 * 16 * (5 + 400 / 16), "of the dearest candidate"
+    assert (proposed.runs, proposed.nodes) in {(round(200 * a), round(8 * b)) for a in FACTORS for b in FACTORS}
+
+
+def test_the_time_and_the_uncertainty_of_a_proposal_are_those_of_the_model():
+    """Draws have longer tails than a normal distribution: their deviation exceeds half of what holds 68 %."""
+    known = [Observation(runs, nodes, 5 + runs / nodes) for runs in (50, 100, 200) for nodes in (2, 4, 8)]
+    model = fit(known, np.random.default_rng(7))
+    proposed = next_test(model, 800, 8)
+    assert proposed.takes_s == pytest.approx(model.durations(proposed.runs, proposed.nodes, (0.5,))[0, 0])
+    low, high = np.log(model.durations(800, 8, (0.16, 0.84))[:, 0])
+    assert 0 < proposed.then < proposed.now < 1.5 * (high - low) / 2
+
+
+def test_a_test_of_one_run_on_one_node_is_followed_by_whole_ones():
+    proposed = next_test(fit([Observation(1, 1, 60.0)], np.random.default_rng(7)), 2, 1)
+    assert proposed.runs in {1, 2}
+    assert proposed.nodes in {1, 2}
