@@ -24,6 +24,15 @@ def test_a_level_and_a_straight_line_have_no_knee(latency):
     assert bend(load, latency(load)) is None
 
 
+def test_the_knee_of_noisy_latencies_is_where_they_begin_to_rise():
+    load = np.arange(1.0, 31.0)
+    noise = np.random.default_rng(4).normal(0, 3, load.size)
+    found = bend(load, 100 + 20 * np.maximum(load - 12, 0.0) + noise)
+    assert found.in_flight == pytest.approx(12, abs=1)
+    assert found.level_s == pytest.approx(100, abs=3)
+    assert found.slope_s == pytest.approx(20, abs=1)
+
+
 @pytest.mark.parametrize(
     ("latency", "there"),
     [
@@ -32,6 +41,8 @@ def test_a_level_and_a_straight_line_have_no_knee(latency):
         ([4.0, 4.0, 4.0, 4.0, 3.0, 2.0, 1.0], False),  # less load, not more, takes longer
         ([1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 3.0], False),  # mostly chance
         ([1.0, 1.0, 1.0, 2.0], False),  # too few loads
+        ([], False),
+        ([10.0, 21.0, 29.0, 42.0, 50.0, 61.0, 70.0], False),  # a straight line, nearly
     ],
 )
 def test_a_knee_is_a_marked_rise_that_explains_most_of_the_differences(latency, there):

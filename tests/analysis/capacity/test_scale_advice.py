@@ -55,6 +55,13 @@ def test_a_node_that_is_soon_needed_again_was_removed_too_early(again, taken, ea
     assert found.keep_s == (pytest.approx(900.0) if early else None)
 
 
+def test_a_node_that_was_removed_for_good_was_not_removed_too_early(tmp_path):
+    story = worked_off()
+    story.node("spare", -60.0, 0.0, gone=100.0)
+    found = scale_advice(story.timeline(tmp_path))
+    assert (found.early, found.keep_s) == (0, None)
+
+
 def test_without_requests_there_is_no_advice(tmp_path):
     story = worked_off()
     story.records = [record for record in story.records if type(record).__name__ != "Sample"]
