@@ -7,7 +7,7 @@ from harness.analysis.capacity.knee import bend, knee
 from tests.support.timelines import Story
 
 
-@given(st.integers(3, 16), st.floats(1.0, 50.0), st.floats(0.5, 5.0))
+@given(st.integers(3, 18), st.floats(0.2, 50.0), st.floats(0.5, 5.0))
 def test_a_broken_line_is_recovered(place, level, slope):
     load = np.arange(1.0, 21.0)
     found = bend(load, level + slope * level * np.maximum(load - place, 0.0))
@@ -31,6 +31,8 @@ def test_the_knee_of_noisy_latencies_is_where_they_begin_to_rise():
     assert found.in_flight == pytest.approx(12, abs=1)
     assert found.level_s == pytest.approx(100, abs=3)
     assert found.slope_s == pytest.approx(20, abs=1)
+    line = np.maximum(load - found.in_flight, 0.0)
+    assert found.explained == pytest.approx(np.corrcoef(line, 100 + 20 * np.maximum(load - 12, 0.0) + noise)[0, 1] ** 2)
 
 
 @pytest.mark.parametrize(
