@@ -1,6 +1,6 @@
 """How accurate are capacity answers? Against known laws, simulated platforms, and leave-one-out on files.
 
-Also the accuracy of searches (the right number of nodes) and of comparisons (false alarms).
+Also the accuracy of searches (the right number of nodes).
 
 A known law is drawn at random (service or waves; linear, with contention, or with coherency) and measured at a few
 sizes with noise. Each trial predicts a size beyond the measured range and checks the next test's result: is it in the
@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from harness.analysis.capacity.check import leave_one_out
 from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.model import CapacityModel, Observation
-from harness.analysis.stats.compare import Comparison, Measurement, compare
 from harness.model.experiment import Experiment, Question, Result
 from harness.planning import simulated_burst as simulated
 from harness.planning.experiment import answers, next_point
@@ -39,10 +38,11 @@ NODES = (2, 4, 8, 16, 20)
 # for the simulated platform, of which the model knows one test per size; tests differ by 10 %.
 CLOSED_FORMS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.12}
 COVERAGE = 0.85, 0.95
-REPEATED, RESAMPLED = 3, 20  # tests of a predicted size, and resamples of the fitted ones
+REPEATED, RESAMPLED = 3, 40  # tests of a predicted size, and resamples of the fitted ones
 FEWEST = 5  # tests that an answer is drawn from
 MOST_AT_ONCE = 4  # runs that fill a machine: more only take longer to simulate
 Truth = Callable[[float, float], float]
+Shares = NDArray[np.float64] | NDArray[np.bool_]  # of a trial's results in its interval
 
 
 def main() -> int:
@@ -60,11 +60,10 @@ def main() -> int:
     for path in arguments.files:
         check = leave_one_out(read_observations(path), np.random.default_rng(0))
         print(f"leave-one-out {path.name}: {check.sentence if check else 'one size only'}")
-    kept &= search(arguments.trials) & equal_variants(arguments.trials) & found_changes(arguments.trials)
-    return 0 if kept else 1
+    return 0 if search(arguments.trials) & kept else 1
 
 
-def row(truth: str, beyond: float, covered: NDArray[np.bool_], error: NDArray[np.float64], promised: float) -> bool:
+def row(truth: str, beyond: float, covered: Shares, error: NDArray[np.float64], promised: float) -> bool:
     """Print a row; true when it is as promised. 200 trials of a perfect 90 % interval cover 85 to 95 %."""
     coverage, median = float(np.mean(covered)), float(np.median(error))
     print(
@@ -156,20 +155,30 @@ def platform(trials: int) -> bool:
 
 
 def drawn(seed: int, trials: int) -> bool:
-    """Drawn installations of KFP as truth: fitted on six to nine tests on 1, 2 and 4 nodes, one test for each size."""
+    """Drawn installations of KFP as truth: fitted on six to nine tests on 1, 2 and 4 nodes, one test for each size.
+
+    A bootstrap draws tests, and with them sizes: where it loses the largest ones, it predicts further than we do. So
+    beside how many intervals are narrower than a bootstrap's stands how often the results are in these, and in those.
+    """
     found = [each for number in range(trials) for each in drawn_platform(seed, number)]
-    kept, narrow = True, []
+    kept = True
     for beyond, promised in SIMULATED.items():
         rows = [each for each in found if each.beyond == beyond]
-        covered = np.concatenate([each.covered for each in rows])
+        covered = np.array([each.covered.mean() for each in rows])
         kept &= row("drawn", beyond, covered, np.array([each.error for each in rows]), promised)
-        narrow += [each.width / each.resampled for each in rows]
-    ratio = np.array(narrow)
+        narrow = np.array([each.width < each.resampled_width for each in rows])
+        inside = f"{covered[narrow].mean():.1%}" if narrow.any() else "none"
+        print(
+            f"{'':>12} standard error of the coverage {np.std(covered, ddof=1) / len(rows) ** 0.5:.1%}; a bootstrap's "
+            f"intervals cover {np.mean([each.resampled.mean() for each in rows]):.1%}; {narrow.sum()} of ours are "
+            f"narrower than those, and cover {inside}"
+        )
+    ratio = np.median([each.width / each.resampled_width for each in found])
     print(
-        f"drawn (seed {seed}, {len(found)} answers for {trials} installations): intervals are {np.median(ratio):.1f} × "
-        f"as wide as a bootstrap's (median; at least 1), narrower in {np.mean(ratio < 1):.0%}"
+        f"drawn (seed {seed}, {len(found)} answers for {trials} installations): intervals are {ratio:.1f} × "
+        f"as wide as a bootstrap's (median of the widths' ratio; at least 1)"
     )
-    return kept and float(np.median(ratio)) >= 1
+    return kept and bool(ratio >= 1)
 
 
 @dataclass(frozen=True)
@@ -180,15 +189,17 @@ class Prediction:
         beyond: the multiple.
         covered: by test, whether its result was in the interval.
         error: of the answer, relative to the median result.
-        width: of the interval, as the ratio of its ends.
-        resampled: the same of a bootstrap of the tests.
+        width: of the interval, the logarithm of the ratio of its ends.
+        resampled: by test, whether its result was in the interval of a bootstrap of the fitted tests.
+        resampled_width: the width of that.
     """
 
     beyond: float
     covered: NDArray[np.bool_]
     error: float
     width: float
-    resampled: float
+    resampled: NDArray[np.bool_]
+    resampled_width: float
 
 
 def drawn_platform(seed: int, number: int) -> Iterator[Prediction]:
@@ -218,14 +229,14 @@ def drawn_platform(seed: int, number: int) -> Iterator[Prediction]:
     most_runs, most_nodes = max(o.runs for o in known), max(o.nodes for o in known)
     for beyond in SIMULATED:
         runs, nodes = round(beyond * most_runs), round(beyond * most_nodes)
-        results = [took_s for _ in range(REPEATED) if (took_s := took(runs, nodes)) is not None]
-        if len(results) < REPEATED:
+        results = np.array([took_s for _ in range(REPEATED) if (took_s := took(runs, nodes)) is not None])
+        if results.size < REPEATED:
             continue
         low, middle, high = models[0].durations(runs, nodes, (0.05, 0.5, 0.95))[:, 0]
-        error = float(abs(middle / np.median(results) - 1))
         least, most = np.quantile([m.durations(runs, nodes, (0.5,))[0, 0] for m in models[1:]], (0.05, 0.95))
-        covered = (low <= np.array(results)) & (np.array(results) <= high)
-        yield Prediction(beyond, covered, error, float(high / low), float(most / least))
+        inside = [(start <= results) & (results <= end) for start, end in ((low, high), (least, most))]
+        error = float(abs(middle / np.median(results) - 1))
+        yield Prediction(beyond, inside[0], error, float(np.log(high / low)), inside[1], float(np.log(most / least)))
 
 
 def with_room(profile: Profile, pipeline: bytes, cores: float) -> Profile:
@@ -261,48 +272,6 @@ def search(trials: int) -> bool:
         f"with {share:.0%} of the full grid's tests (at most 60 %)"
     )
     return right / trials >= 0.95 and share <= 0.6
-
-
-def equal_variants(trials: int) -> bool:
-    """Two equal variants, five tests each, three metrics: how often is any difference called significant?"""
-    alarms = 0
-    for seed in range(trials):
-        random = np.random.default_rng((seed, 4))
-        rows = [
-            Measurement(variant, "", str(k), metric, float(100 * np.exp(0.1 * random.standard_normal())))
-            for metric in ("makespan (s)", "p95 (s)", "throughput")
-            for variant in "ab"
-            for k in range(5)
-        ]
-        alarms += any(found.significant for found in compare(rows, random, paired=False))
-    print(f"compare: {alarms / trials:.1%} false alarms of {trials} equal variants (at most 5 %)")
-    return alarms / trials <= 0.05
-
-
-def found_changes(trials: int) -> bool:
-    """Five tests each that differ by 8 %: is 20 % more found, and the change that equal variants are said to show?"""
-    found: list[tuple[bool, bool]] = []
-    for seed in range(5 * trials):
-        random = np.random.default_rng((seed, 5))
-        said = compared(0.0, random).detectable
-        found.append((compared(0.2, random).significant, said is not None and compared(said, random).significant))
-    more, as_said = np.mean(found, axis=0).tolist()
-    print(
-        f"compare: 20 % more found in {more:.1%} of {len(found)} pairs of five tests (at least 80 %), "
-        f"the change that would be found in {as_said:.1%} (75 to 85 %)"
-    )
-    return more >= 0.8 and 0.75 <= as_said <= 0.85
-
-
-def compared(change: float, random: np.random.Generator) -> Comparison:
-    """Five tests against five of a variant whose metric is higher by `change`."""
-    rows = [
-        Measurement(variant, "", str(k), "makespan (s)", float(level * np.exp(0.08 * random.standard_normal())))
-        for variant, level in (("a", 100.0), ("b", 100.0 * (1 + change)))
-        for k in range(5)
-    ]
-    (found,) = compare(rows, random, paired=False)
-    return found
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.support.benchmarking import described, kept, written
 
 HERE = Path(__file__).parent
-NAMES = ("drive", "simulator", "analysis", "observer", "generators", "capacity", "detectors")
+NAMES = ("drive", "simulator", "analysis", "observer", "generators", "capacity", "comparisons", "detectors")
 
 
 def main(arguments: Sequence[str]) -> int:

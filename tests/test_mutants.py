@@ -95,7 +95,8 @@ def test_the_score_is_of_the_tried_mutants():
 
 def test_a_score_takes_the_place_of_the_former_one(tmp_path, monkeypatch):
     monkeypatch.setattr(mutants, "PAGE", tmp_path / "mutants.md")
-    mutants.PAGE.write_text("# Scores\n\n| code | score |\n|---|---|\n| a | 1 |\n\nKinds\n")
+    kinds = "\nKinds\n\n| kind | example |\n|---|---|\n| c | d |\n"
+    mutants.PAGE.write_text(f"# Scores\n\n| code | score |\n|---|---|\n| a | 1 |\n{kinds}")
     for line in ("| b | 2 |\n", "| a | 3 |\n"):
         record(line)
-    assert mutants.PAGE.read_text() == "# Scores\n\n| code | score |\n|---|---|\n| a | 3 |\n| b | 2 |\n\nKinds\n"
+    assert mutants.PAGE.read_text() == f"# Scores\n\n| code | score |\n|---|---|\n| a | 3 |\n| b | 2 |\n{kinds}"

@@ -165,15 +165,14 @@ def row(target: Path, statuses: dict[str, str], wording: int) -> str:
 
 
 def record(line: str) -> None:
-    """Put the row in the place of an earlier one of the same code, or at the end."""
+    """Put the row in the place of an earlier one of the same code, or at the end of the first table."""
     key = line.split("|")[1]
     lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
-    places = [number for number, each in enumerate(lines) if each.startswith("|")]
-    same = [number for number in places if lines[number].split("|")[1] == key]
-    if same:
-        lines[same[0]] = line
-    else:
-        lines.insert(places[-1] + 1, line)
+    place = next(number for number, each in enumerate(lines) if each.startswith("|"))
+    while place < len(lines) and lines[place].startswith("|") and lines[place].split("|")[1] != key:
+        place += 1
+    former = [each for each in lines[place : place + 1] if each.startswith("|")]
+    lines[place : place + len(former)] = [line]
     PAGE.write_text("".join(lines), encoding="utf-8")
 
 

@@ -43,8 +43,7 @@ def bend(load: Floats, latency: Floats) -> Knee | None:
     Given the knee, level and slope are a linear regression, so every observed load is tried as the knee. One at either
     end is no knee: latency then rises over the whole range, or not at all.
     """
-    whole = float(np.square(latency - latency.mean()).sum()) if latency.size else 0.0
-    if load.size < 5 or not whole:
+    if load.size < 5 or not (whole := float(np.square(latency - latency.mean()).sum())):
         return None
     found: Knee | None = None
     for at in np.unique(load)[1:-2]:

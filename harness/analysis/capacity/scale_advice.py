@@ -71,7 +71,7 @@ def _gaps(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
         timeline.events["object"][(timeline.events["kind"] == "Node") & timeline.events["reason"].isin(TAKEN_BACK)]
     )
     found: list[float] = []
-    for _, nodes in timeline.run_nodes.groupby("pool", sort=True):
+    for _, nodes in timeline.run_nodes.groupby("pool"):
         kept = ~nodes["name"].isin(taken).to_numpy(dtype=bool)
         gone, came = floats(nodes, "gone_s")[kept], np.sort(floats(nodes, "created_s"))
         gone = np.sort(gone[np.isfinite(gone) & (gone > 0) & (gone < timeline.end_s)])

@@ -2,6 +2,7 @@ import pytest
 
 from harness.analysis.capacity.bounds import bounds
 from harness.analysis.services.saturation import saturation
+from harness.model.phases import RUNNING, STORING, UPLOAD_SECONDS
 from tests.support.injected import api_throttled, steady
 from tests.support.injection.case import Case, simulated
 from tests.support.injection.cases import CASES
@@ -17,12 +18,14 @@ def test_pods_waiting_for_nodes_show_the_nodes_bound(tmp_path):
     assert nodes.demand_s == pytest.approx(0.4 + 3 * 3.5)
     assert nodes.per_hour == pytest.approx(3600 * 16 / 10.9)
     assert 0.75 < nodes.utilisation < 1
+    assert nodes.how == "at most 16 pods ran at once, and the pods of a run take 11 s in total"
 
 
 def test_a_token_bucket_shows_the_apis_bound(tmp_path):
     found = {bound.part: bound for bound in bounds(api_throttled().timeline(tmp_path))}
     assert found["API server"].per_hour == pytest.approx(5 * 3600, rel=0.02)
     assert found["API server"].demand_s == pytest.approx(0.2, rel=0.02)
+    assert found["API server"].how.endswith(" consecutive responses while submissions queued")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,37 @@ def test_a_closed_test_is_bounded_by_its_runs_in_flight(tmp_path):
     assert (bound.part, bound.servers) == ("runs in flight", 4.0)
     assert bound.per_hour == pytest.approx(3600 * 4 / 10)
     assert bound.utilisation == pytest.approx(1.0, rel=0.01)
+    assert bound.how == "at most 4 runs were in flight, and a fast one (p5) took 10.0 s"
+
+
+def storing(place, *, logs, count=20):
+    """Runs at once, whose pods work for a second and then store for four: to be seen in all of them, or in some."""
+    story = Story(intended=count)
+    for seq in range(count):
+        run = story.submit(seq, lag=0.0)
+        if logs and seq >= logs:
+            story.pod(run, "train", "n", (RUNNING, 0.0, 5.0))
+        else:
+            pod = story.pod(run, "train", "n", (RUNNING, 0.0, 1.0), (STORING, 1.0, 5.0))
+        if seq < logs:
+            story.sample(5.0, UPLOAD_SECONDS, 4.0, pod=pod)
+        story.run(run, 0.0, 5.0)
+    return story.timeline(place)
+
+
+@pytest.mark.parametrize("logs", [0, 2])
+def test_a_store_that_is_busy_with_many_pods_at_once_has_a_bound(logs, tmp_path):
+    """By hand: 20 runs keep it busy for 4 s, whether all pods show it or the logs of two."""
+    (store,) = bounds(storing(tmp_path, logs=logs))
+    assert (store.part, store.servers) == ("artifact store", 1.0)
+    assert store.per_hour == pytest.approx(3600 * 20 / 4)
+    assert store.demand_s == pytest.approx(4 / 20)
+    assert store.how == "busy for 4 s, with 20.0 concurrent requests on average"
+
+
+@pytest.mark.parametrize("logs", [0, 2])
+def test_a_store_that_few_use_at_once_has_none(logs, tmp_path):
+    assert bounds(storing(tmp_path, logs=logs, count=2)) == ()
 
 
 def test_resources_that_never_reached_their_limit_have_no_bound(tmp_path):

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from harness.analysis.capacity.answer import Question, answer
+from harness.analysis.capacity.bounds import bounds
 from harness.analysis.capacity.caps import Cap, caps, widest
 from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.recorded import recorded
 from harness.model.phases import COMPUTING, REPLICA_WORKERS, RUNNING, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.planning.simulated_burst import burst, package, with_nodes
 from harness.simulator.profile.file import load_profile
+from tests.support.injected import api_throttled
 from tests.support.injection.case import Case, simulated
 from tests.support.timelines import GIB, Story
 
@@ -38,6 +40,7 @@ def test_a_plateau_of_active_runs_is_a_cap_on_parallelism(tmp_path):
     (cap,) = caps(limited().timeline(tmp_path))
     assert (cap.part, cap.name) == ("parallelism", "the parallelism of 4")
     assert cap.per_hour == pytest.approx(4 * 360)
+    assert cap.how == "4 runs at once for 100% of the time, 10 s each"
 
 
 def test_runs_that_all_start_at_once_show_no_cap(tmp_path):
@@ -56,6 +59,24 @@ def test_a_quota_on_pods_caps_by_the_pod_seconds_of_a_run(tmp_path):
     story.event(1.0, "Task", "run-0003-train", "PENDING", QUOTA, run="run-0003")
     (cap,) = caps(story.timeline(tmp_path))
     assert (cap.name, cap.per_hour) == ("the quota tight of 4 pods", pytest.approx(4 * 360))
+    assert cap.how == "at most 4 pods at once, and the pods of a run take 10 s"
+
+
+@pytest.mark.parametrize("limits", [(4, 9), (9, 4)])
+def test_a_quota_that_was_changed_counts_with_its_greatest_limit(limits, tmp_path):
+    story = limited(at_once=60)
+    for at_s, limit in zip((1.0, 2.0), limits, strict=True):
+        story.event(at_s, "Task", "run-0003-train", "PENDING", QUOTA.replace("=4", f"={limit}"), run="run-0003")
+    (cap,) = caps(story.timeline(tmp_path))
+    assert (cap.name, cap.per_hour) == ("the quota tight of 9 pods", pytest.approx(9 * 360))
+
+
+def test_a_rate_that_was_reached_is_a_cap_with_its_measurements(tmp_path):
+    timeline = api_throttled().timeline(tmp_path)
+    (bound,) = (each for each in bounds(timeline) if each.part == "API server")
+    (cap,) = (each for each in caps(timeline) if each.part == "API server")
+    assert (cap.name, cap.per_hour, cap.nodes, cap.how) == ("the API server", bound.per_hour, np.inf, bound.how)
+    assert cap.how.endswith("consecutive responses while submissions queued")
 
 
 def test_a_cap_bounds_every_answer_and_is_named_with_the_size_from_which_it_binds(tmp_path):
@@ -85,6 +106,15 @@ def test_nodes_beyond_the_autoscalers_maximum_can_not_be_had(tmp_path):
     assert not any("aren't available" in each for each in found.warnings)
 
 
+def test_the_maxima_of_several_groups_add_up(tmp_path):
+    story = limited(runs=40, at_once=40)
+    for group, limit in (("train", 12), ("spot", 3)):
+        message = f"pod triggered scale-up: [{{{group} 1->2 (max: {limit})}}]"
+        story.event(1.0, "Pod", f"run-0001-{group}", "TriggeredScaleUp", message, run="run-0001")
+    (cap,) = caps(story.timeline(tmp_path))
+    assert (cap.nodes, cap.how) == (15.0, "spot 3, train 12")
+
+
 def writing(claim, *, runs=40, free=(20.0, 16.0), **labels):
     story = limited(runs, at_once=40)
     for at_s, left in zip((0.0, 12.0), free, strict=True):
@@ -98,6 +128,7 @@ def test_the_room_on_a_volume_that_runs_fill_is_a_cap_on_their_number(tmp_path, 
     timeline = writing(claim, **labels).timeline(tmp_path)
     (cap,) = caps(timeline)
     assert (cap.part, cap.runs) == (f"volume {claim}", 150), "15 GiB above the reserve of 2 %, 0.1 GiB a run"
+    assert cap.how == "15.0 GiB were left at the end, and a run writes 102.4 MiB"
     found = asked(timeline, Question(runs=400, nodes=10))
     assert any(f"above 150 runs the volume {claim} is full" in warning for warning in found.warnings)
 
@@ -114,6 +145,7 @@ def test_of_several_tests_the_widest_cap_counts():
     narrow, wide = (Cap("quota", "q", rate, np.inf, "") for rate in (5.0, 7.0))
     other = Cap("controller", "c", 1.0, np.inf, "")
     assert set(widest([narrow, other, wide])) == {wide, other}
+    assert widest([wide, narrow]) == (wide,)
 
 
 def test_loads_are_no_cap_and_a_doubt_only_where_workers_seldom_compute():

@@ -43,7 +43,9 @@ def test_short_runs_are_not_worth_a_node_each(tmp_path):
     assert found.maximum == 2  # 8 runs of 15 s are two nodes' work for the minute that a node takes to come
 
 
-@pytest.mark.parametrize(("again", "taken", "early"), [(300.0, False, 1), (300.0, True, 0), (900.0, False, 0)])
+@pytest.mark.parametrize(
+    ("again", "taken", "early"), [(300.0, False, 1), (300.0, True, 0), (900.0, False, 0), (600.0, False, 1)]
+)
 def test_a_node_that_is_soon_needed_again_was_removed_too_early(again, taken, early, tmp_path):
     story = worked_off()
     story.node("short", -60.0, 0.0, gone=100.0)
@@ -52,7 +54,14 @@ def test_a_node_that_is_soon_needed_again_was_removed_too_early(again, taken, ea
         story.event(99.0, "Node", "short", "PreemptScheduled")
     found = scale_advice(story.timeline(tmp_path))
     assert found.early == early
-    assert found.keep_s == (pytest.approx(900.0) if early else None)
+    assert found.keep_s == (pytest.approx(again + 600.0) if early else None)
+
+
+def test_a_node_that_was_removed_for_good_was_not_removed_too_early(tmp_path):
+    story = worked_off()
+    story.node("spare", -60.0, 0.0, gone=100.0)
+    found = scale_advice(story.timeline(tmp_path))
+    assert (found.early, found.keep_s) == (0, None)
 
 
 def test_without_requests_there_is_no_advice(tmp_path):

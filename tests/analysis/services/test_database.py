@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.capacity.bounds import bounds
 from harness.analysis.services.database import Work, database_work
+from harness.analysis.throughput import throughput
 from harness.model.phases import MYSQL_CONNECTIONS, MYSQL_MOST_CONNECTIONS, MYSQL_QUERIES, MYSQL_THREADS
 from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
@@ -82,7 +83,13 @@ def test_the_numbers_are_those_of_littles_law(tmp_path):
     timeline = story_of([3] * half + [41] * half, [20] * half + [50] * half).timeline(tmp_path)
     work = database_work(timeline)
     assert (work.alone_s, work.crowded_s, work.most) == pytest.approx((0.1, 0.8, 50.0))
-    assert database(timeline).per_hour == pytest.approx(3600 * 50 / (35 * (SECONDS - EVERY) / 100), rel=1e-6)
+    bound, a_run = database(timeline), 35 * (SECONDS - EVERY) / 100
+    assert bound.per_hour == pytest.approx(3600 * 50 / a_run, rel=1e-6)
+    assert bound.demand_s == pytest.approx(a_run / 50)
+    assert (bound.servers, bound.utilisation) == (1.0, throughput(timeline).over_per_hour / bound.per_hour)
+    assert bound.how == (
+        "at most 50 queries/s: with 40 active threads a query took 8.0 times as long as with few, and a run needs 104.3"
+    )
 
 
 @settings(max_examples=15, deadline=None)
@@ -104,6 +111,7 @@ def test_insufficient_measurements_give_a_reason(tmp_path):
 @pytest.mark.parametrize(("used", "binds"), [(150.0, True), (80.0, False)])
 def test_connections_bind_where_they_ran_out(used, binds, tmp_path):
     story = story_of([], [])
+    measured = throughput(story.timeline(tmp_path / "before")).over_per_hour
     for second in range(0, 101, 5):
         story.sample(float(second), MYSQL_MOST_CONNECTIONS, 151.0)
         story.sample(float(second), MYSQL_CONNECTIONS, used)
@@ -113,3 +121,5 @@ def test_connections_bind_where_they_ran_out(used, binds, tmp_path):
         assert found.servers == 151.0
         assert found.demand_s == pytest.approx(150.0)  # 150 open for 100 s, and 100 runs
         assert found.per_hour == pytest.approx(3600 * 151 / 150)
+        assert found.utilisation == pytest.approx(measured / found.per_hour)
+        assert found.how == "nearly all of 151 connections were open"
