@@ -84,7 +84,7 @@ def test_a_store_that_fills_up_is_named_first_from_the_logs_of_failed_steps(
     timeline = simulated(filling(product, 1500), without=without)
     failed = len(failures(timeline))
     assert 5 < failed < RUNS
-    finding = diagnose(timeline).findings[0]
+    finding = diagnose(timeline, {}).findings[0]
     assert finding.name == "store-full"
     assert "failed to upload output artifact" in finding.evidence[0].statement
     code = "XMinioStorageFull" if product is StoreProduct.MINIO else "StatusCode: 500, api error InternalError"
@@ -154,7 +154,7 @@ def test_logs_of_other_peoples_runs_and_logs_read_twice_do_not_count() -> None:
         return Sample(UPLOAD_SECONDS, ORIGIN_AT + 10**10, 100.0, {"task": "train", "pod": pod})
 
     alone = simulated(load_profile("demo"), runs=30)
-    again = str(alone.names.iat[int(logged_pods(alone)[0])])
+    again = alone.names[int(logged_pods(alone)[0])]
     theirs = Span("another-run", "another-pod", STORING, ORIGIN_AT, ORIGIN_AT + 10**11, task="train")
     crowded = simulated(load_profile("demo"), "none", read(again), read("another-pod"), theirs, runs=30)
     assert storing(crowded).total_s == storing(alone).total_s
