@@ -11,6 +11,7 @@ from harness.model.records import Outcome
 
 NAME = "api-errors"
 NEEDS = (Capability.SUBMISSIONS,)
+EXPLAINED_BY = {"etcd-full": 0.5, "workflow-too-large": 0.5}  # other submissions may be refused for another reason
 FAULTS = ("api-errors",)
 
 _LEAST = 0.005

@@ -7,6 +7,7 @@ import numpy as np
 from harness.analysis.services.contention import Contention, contention
 from harness.analysis.services.executions import executions
 from harness.analysis.services.saturation import Saturation, saturation
+from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
@@ -60,7 +61,7 @@ def _full(timeline: Timeline, found: Saturation, lost: float) -> Finding:
         (min(sure, _ONE_REPLICA) if alone else sure) if found.measured else _HARDLY,
         tuple(_evidence(timeline, found)),
         "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
-        "once." + _one_replica(done.replicas),
+        "once." + _first_look(timeline),
         _COMMANDS,
         slowed(min(1.0, found.waiting * (1 - _LEFT) + lost)),
     )
@@ -90,10 +91,17 @@ def _crowded_evidence(timeline: Timeline, shared: Contention, lost: float) -> It
     yield from _durations(timeline)
 
 
-def _one_replica(replicas: tuple[str, ...]) -> str:
-    if len(replicas) != 1:
+def _first_look(timeline: Timeline) -> str:
+    """What to rule out before, where nothing shows whether all replicas had work."""
+    replicas = executions(timeline).replicas
+    if len(replicas) == 1:
+        return f" All executions went to {replicas[0]}: if others are running, the load balancer does not use them."
+    if replicas or service_replicas(timeline).pods:
         return ""
-    return f" All executions went to {replicas[0]}: if others are running, the load balancer does not use them."
+    return (
+        " First see whether all of its replicas have work: neither answers nor Kubernetes show them here, and a load "
+        "balancer that uses only some of them looks the same."
+    )
 
 
 def _evidence(timeline: Timeline, found: Saturation) -> Iterator[Evidence]:

@@ -89,13 +89,17 @@ def test_idle_replicas_show_only_with_their_number():
     """The same, where Kubernetes is not observed: two workers are as busy as those of the only replica."""
     case = Case(("lb-imbalance@0s",), runs=150, over_s=60.0, profile="hetida-least-connections", without=_REPLICAS)
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=2)
-    assert names(simulated(case, 2.0, 3, profile))[0] == "runtime-saturated"
+    full = diagnose(simulated(case, 2.0, 3, profile), {}).findings[0]
+    assert full.name == "runtime-saturated"
+    assert "First see whether all of its replicas have work" in full.fix
 
 
 def test_replicas_that_share_the_work_are_full_whatever_kubernetes_shows():
     case = Case(runs=150, over_s=6.0, profile="hetida-least-connections")
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=1)
-    assert names(simulated(case, 2.0, 3, profile)) == ["runtime-saturated"]
+    (full,) = diagnose(simulated(case, 2.0, 3, profile), {}).findings
+    assert full.name == "runtime-saturated"
+    assert "First see" not in full.fix
 
 
 def test_idle_workers_of_the_only_replica_make_uneven_load_likelier():

@@ -118,7 +118,8 @@ def test_the_limit_is_70_percent(tmp_path, share, found):
 def test_the_limit_of_lag_is_a_tenth_of_the_measured_p50(tmp_path, lag_s, found):
     story = Story(intended=100)
     for seq in range(100):
-        story.submit(seq, due=float(seq), lag=lag_s if seq < 5 else 0.001, service=0.1)
+        run = story.submit(seq, due=float(seq), lag=lag_s if seq < 5 else 0.001, service=0.02)
+        story.run(run, seq + 0.02, seq + 0.1)
     assert bool(generator_lag.detect(story.timeline(tmp_path))) is found
 
 

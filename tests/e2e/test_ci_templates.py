@@ -80,7 +80,7 @@ def test_a_night_on_github_that_misses_an_objective_is_kept_and_no_baseline(job)
     assert code == 3, said
     assert (place / "history/runs/night-1-1/report.json").is_file()
     assert not (place / "history/baseline.json").exists()
-    assert "FAILED" in (place / "summary.md").read_text()
+    assert "SLO missed" in (place / "summary.md").read_text()
 
 
 @pytest.mark.parametrize("steps", [GITHUB_STEPS, GITLAB_STEPS], ids=["github", "gitlab"])
