@@ -105,11 +105,11 @@ class Locust:
     def headless(
         self, *arguments: str, timeout: float = 120, within: Sequence[str] = (), **environment: str
     ) -> Finished:
-        """Run to the end. A test that is INVALID only because this machine is too busy is repeated, up to twice.
+        """Run to the end. A test that is INVALID only because this machine is too busy is repeated once.
 
         That verdict is right, but not what is tested here: load, platform and other tests share two cores.
         """
-        for left in (2, 1, 0):
+        for last in (False, True):
             ports = ()
             if "--processes" in arguments:
                 port = str(free_port())
@@ -121,8 +121,8 @@ class Locust:
                 finished = self._run(command, timeout, environment)
             if not finished.was_late():
                 break
-            if left < 2:
-                skip_if_the_machine_is_late(last=not left)
+            if last:
+                skip_if_the_machine_is_late(last=True)
             shutil.rmtree(finished.folder)
         return finished
 
