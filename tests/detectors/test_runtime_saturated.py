@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.services.contention import Contention
-from harness.analysis.services.saturation import saturation
+from harness.analysis.services.saturation import Saturation, saturation
 from harness.detectors import diagnose, runtime_saturated
 from tests.support.injected import executed
 from tests.support.injection.case import Case, profile_of, records, simulated
@@ -217,3 +217,12 @@ def test_workers_that_load_in_turns_for_want_of_workers_come_before_the_adapters
     """Six workers share a core pair: each seldom computes, and loads are long because others interrupt them."""
     drawn = draw(882113, 173)
     assert names(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile))[0] == "runtime-saturated"
+
+
+@pytest.mark.parametrize(("queued", "sure"), [(0.3, True), (0.1, False)])
+def test_waits_that_only_long_loads_suggest_are_hardly_a_full_runtime(queued, sure, tmp_path, monkeypatch):
+    waits = Saturation(waiting=0.6, moving=0.2, computing=0.7, covered=1.0, workers=4, most=4, queued=queued)
+    monkeypatch.setattr(runtime_saturated, "saturation", lambda _: waits)
+    (found,) = runtime_saturated.detect(executed().timeline(tmp_path))
+    assert (found.confidence > 0.9) is sure
+    assert (found.confidence < 0.3) is not sure
