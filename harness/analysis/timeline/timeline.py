@@ -59,7 +59,8 @@ class Timeline:
         end_s: the last instant anything was recorded.
         runs: one row per arrival, by seq: seq, run, name, scenario_id, tenant, worker, outcome, status, error, due_s,
             sent_s, answered_s, created_s, over_s (the platform's timestamp), said_s (when the platform was first seen
-            to report the end), state ("" while the run is unfinished), message (the platform's error).
+            to report the end), state ("" while the run is unfinished), message (the platform's error); outcome and state
+            are categories.
         foreign: number of observed runs that are not in the ledger.
         twins: of those, the ones with the name of an accepted arrival, created since it was sent.
         tasks: of some runs, as the platform described them: row (of `runs`), task (its id), start_s.
@@ -68,7 +69,7 @@ class Timeline:
         others_pods: the same, with run (the platform's id) instead of row, of runs that do not belong to this test.
         names: of all these pods; "" where the position stands for a run as a whole.
         events: at_s, kind, object, reason, message, source, run, count, type, namespace, of this test's runs, the
-            platform and the cluster.
+            platform and the cluster; kind, reason, source, type and namespace are categories.
         others_events: the same of other workloads.
         samples: metric, at_s, value, labels (a JSON text).
         nodes: name, pool, created_s, ready_s, gone_s, gpus_s (when its GPUs could be allocated, by the observer's
