@@ -59,8 +59,8 @@ class Timeline:
         end_s: the last instant anything was recorded.
         runs: one row per arrival, by seq: seq, run, name, scenario_id, tenant, worker, outcome, status, error, due_s,
             sent_s, answered_s, created_s, over_s (the platform's timestamp), said_s (when the platform was first seen
-            to report the end), state ("" while the run is unfinished), message (the platform's error); outcome and state
-            are categories.
+            to report the end), state ("" while the run is unfinished), message (the platform's error); outcome and
+            state are categories.
         foreign: number of observed runs that are not in the ledger.
         twins: of those, the ones with the name of an accepted arrival, created since it was sent.
         tasks: of some runs, as the platform described them: row (of `runs`), task (its id), start_s.
