@@ -8,6 +8,7 @@ from harness.simulator.argo import nodes as argo
 from harness.simulator.cluster import Cluster, ClusterListener, NullListener
 from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.calendar import Skew
+from harness.simulator.engine.draws import Draws
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.agent import Agent
 from harness.simulator.kfp.artifact_store import ArtifactStore
@@ -37,7 +38,7 @@ class Platform:
         self.cluster = Cluster(self.loop, profile, stream, listener or NullListener())
         self.store = ArtifactStore(self.loop, profile.store)
         self.steps = Steps(
-            profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet, profile.priority_classes
+            profile.steps, Draws(f"{stream}/steps"), self.store, self.cluster.kubelet, profile.priority_classes
         )
         self.drivers = Drivers(
             profile.controller, self.steps, times=Random(f"{stream}/drivers"),

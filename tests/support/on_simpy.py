@@ -18,6 +18,7 @@ from harness.simulator.cluster.kubelet import SIGKILLED
 from harness.simulator.cluster.objects import Node
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.ranking import Ranks
+from harness.simulator.engine.draws import Draws
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.argo_events import of_end, of_pod_end, of_pod_start, of_start
@@ -49,12 +50,12 @@ class OnSimpy:
     ) -> None:
         self.profile, self.env = profile, simpy.Environment()
         self.kubelet_random, self.driver_random = Random(f"{seed}/kubelet"), Random(f"{seed}/drivers")
-        self.step_random = Random(f"{seed}/steps")
+        self.step_draws = Draws(f"{seed}/steps")
         # The simulator's server and steps know pipelines, names and models; they are not asked to do anything.
         self.workflows: dict[str, Workflow] = {}
         self.server = Server(EventLoop(), profile, str(seed), SimpleNamespace(workflows=self.workflows))  # type: ignore[arg-type]
         (self.version,) = self.server.catalogue.versions_of(self.server.catalogue.create_pipeline(package).id)
-        self.steps = Steps(profile.steps, self.step_random, None, None, {})  # type: ignore[arg-type]
+        self.steps = Steps(profile.steps, self.step_draws, None, None, {})  # type: ignore[arg-type]
         self.database, self.quota = Database(profile.database, Random()), Quota(profile.quota)
         self.api = TokenBucket(profile.api.qps, profile.api.burst)
         self.calls, self.updates = (TokenBucket(profile.controller.qps, profile.controller.burst) for _ in range(2))
@@ -102,7 +103,7 @@ class OnSimpy:
         self.database.insert(self.version.graph)
         workflow = run.workflow = Workflow(
             run.id, server._workflow_name(run), self.profile.namespace,
-            graph=self.version.graph, parameters=run.parameters, created=env.now,
+            graph=self.version.graph, parameters=run.parameters, created=env.now, number=run.number,
         )  # fmt: skip
         self.workflows[workflow.name] = workflow
         run.enter("PENDING", run.created)
@@ -301,12 +302,14 @@ class OnSimpy:
 
     def compute(self, pod: Pod, workflow: Workflow, node: Node) -> Process:
         """Read the inputs, compute, write the outputs."""
-        env, store, random = self.env, self.profile.store, self.step_random
+        env, store = self.env, self.profile.store
         parts = (workflow.steps[each] for each in workflow.graph.plans[pod.index].reads)
         size = sum(part.output for part in parts if part is not None)
         if size:
             yield self.link.add(store.request_s + size / store.stream_bytes_per_s, store.stream_bytes_per_s)
-        model = self.steps.model(pod.task)
+        model, step = self.steps.model(pod.task), workflow.steps[pod.index]
+        assert step is not None
+        random = self.step_draws.of(workflow.number, pod.index, step.attempts)
         takes = model.duration.sample(random, workflow.parameters)
         cpu = model.cpu.sample(random, workflow.parameters)
         output = model.output.sample(random, workflow.parameters)

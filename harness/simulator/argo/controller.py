@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Any
 
 from harness.simulator.argo.engine import Reconciliation
@@ -70,11 +71,13 @@ class ArgoController:
         self.queue = queue
         queue.serve(Run, self._reconcile)
         self.runs: dict[Key, Run] = {}
+        self._numbers = count()
         retries = settings.error_retries
         self._retry: dict[str, Any] = {"limit": retries, "retryPolicy": "OnError"} if retries else {}
 
     def add(self, run: Run) -> None:
         """Start to reconcile a new workflow."""
+        run.number = next(self._numbers)
         self.runs[run.namespace, run.name] = run
         self._changed(run)
         self.queue.add(run)

@@ -81,6 +81,7 @@ class Run:
         self.templates: dict[str, Spec] = {}  # by key, as they are in the cluster when it starts
         self._find = find
         self.created = created
+        self.number = 0  # in the order of arrival
         self.started: float | None = None
         self.finished: float | None = None
         self.phase = ""

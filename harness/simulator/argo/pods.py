@@ -1,7 +1,7 @@
 """The pods of Argo's workflows: what they request, and what happens in them."""
 
 from collections.abc import Callable, Mapping
-from random import Random
+from zlib import crc32
 
 from harness.simulator.argo.fields import parameters_of
 from harness.simulator.argo.nodes import FAILED, Node, Run
@@ -9,6 +9,7 @@ from harness.simulator.argo.templates import Spec, name_of
 from harness.simulator.cluster import Pod, Shape, Toleration
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
 from harness.simulator.cluster.shapes import amounts_of
+from harness.simulator.engine.draws import Draws
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp import endings
 from harness.simulator.kfp.artifact_store import ArtifactStore, Refusal
@@ -28,7 +29,7 @@ class Pods:
         steps: the profile's steps, by task name.
         store: takes their outputs.
         kubelet: of the cluster.
-        random: draws durations.
+        draws: of durations.
         priorities: the values of the PriorityClasses, by name.
     """
 
@@ -38,14 +39,14 @@ class Pods:
         steps: Steps,
         store: ArtifactStore,
         kubelet: Kubelet,
-        random: Random,
+        draws: Draws,
         priorities: Mapping[str, int],
     ) -> None:
         self._loop = loop
         self._steps = steps
         self._store = store
         self._kubelet = kubelet
-        self._random = random
+        self._draws = draws
         self._priorities = priorities
 
     def make(self, run: Run, node: Node, changed: Callable[[Pod], None]) -> Pod:
@@ -72,7 +73,7 @@ class Pods:
             changed(started)
             if deadline is not None:
                 self._loop.after(deadline, self._too_long, started)
-            self._run(started, parameters_of(run.spec))
+            self._run(started, run)
 
         pod.on_running, pod.on_over = running, changed
         return pod
@@ -96,8 +97,10 @@ class Pods:
             self._priorities.get(str(priority), 0),
         )  # fmt: skip
 
-    def _run(self, pod: Pod, parameters: Mapping[str, object]) -> None:
-        model, random = self._steps.model(pod.task), self._random
+    def _run(self, pod: Pod, run: Run) -> None:
+        model, parameters = self._steps.model(pod.task), parameters_of(run.spec)
+        # The names of attempts tell them apart.
+        random = self._draws.of(run.number, crc32(pod.path.removeprefix(run.name).encode()), 0)
         takes = model.duration.sample(random, parameters)
         cpu = model.cpu.sample(random, parameters) * self._steps.cpu_factor
         output = model.output.sample(random, parameters)

@@ -177,6 +177,7 @@ class Server:
             graph=graph,
             parameters=run.parameters,
             created=self._loop.now,
+            number=run.number,
         )
         run.workflow = workflow
         run.enter(PENDING, run.created)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from random import Random
 
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
 from harness.simulator.cluster.shapes import quantity
+from harness.simulator.engine.draws import Draws
 from harness.simulator.kfp.artifact_store import ArtifactStore, Refusal
 from harness.simulator.kfp.graph import Plan
 from harness.simulator.kfp.launcher import FAILED, Launch, LogArchive, download_error, upload_error
@@ -34,7 +34,7 @@ class Steps:
     def __init__(
         self,
         models: tuple[StepModel, ...],
-        random: Random,
+        draws: Draws,
         store: ArtifactStore,
         kubelet: Kubelet,
         priorities: Mapping[str, int],
@@ -47,7 +47,7 @@ class Steps:
                 )
         self.models = models
         self._priorities = priorities
-        self._random = random
+        self._draws = draws
         self._store = store
         self._matched: dict[str, StepModel] = {}
         self._kubelet = kubelet
@@ -96,7 +96,10 @@ class Steps:
             self._fail(pod, download_error(why))
             return
         assert isinstance(pod.owner, Workflow)
-        model, random, parameters = self.model(pod.task), self._random, pod.owner.parameters
+        model, parameters = self.model(pod.task), pod.owner.parameters
+        step = pod.owner.steps[pod.index]
+        assert step is not None
+        random = self._draws.of(pod.owner.number, pod.index, step.attempts)
         takes = model.duration.sample(random, parameters)
         cpu = model.cpu.sample(random, parameters) * self.cpu_factor
         output = model.output.sample(random, parameters)

@@ -44,12 +44,20 @@ class Workflow:
 
     __slots__ = (
         "_fates", "_waits", "active", "again", "busy", "created", "drawn", "due", "failed", "finished", "graph", "hash",
-        "held", "kept", "look_at", "message", "name", "namespace", "news", "parameters", "phase", "queued", "run_id",
-        "started", "steps", "stopping", "touched", "unreported", "unsaid",
+        "held", "kept", "look_at", "message", "name", "namespace", "news", "number", "parameters", "phase", "queued",
+        "run_id", "started", "steps", "stopping", "touched", "unreported", "unsaid",
     )  # fmt: skip
 
     def __init__(
-        self, run_id: str, name: str, namespace: str, *, graph: Graph, parameters: Mapping[str, object], created: float
+        self,
+        run_id: str,
+        name: str,
+        namespace: str,
+        *,
+        graph: Graph,
+        parameters: Mapping[str, object],
+        created: float,
+        number: int = 0,
     ) -> None:
         self.run_id = run_id
         self.name = name
@@ -58,6 +66,7 @@ class Workflow:
         self.graph = graph
         self.parameters = parameters
         self.created = created
+        self.number = number  # of its run, in the order of arrival
         self.started: float | None = None
         self.finished: float | None = None
         self.phase = UNSEEN

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from random import Random
 from typing import Any
 
 from harness.simulator.argo.controller import ArgoController
@@ -19,6 +18,7 @@ from harness.simulator.argo.support import (
     schedules_of,
 )
 from harness.simulator.argo.templates import CLUSTER, LOCAL, NAMESPACED, name_of, scope_of
+from harness.simulator.engine.draws import Draws
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Resource
@@ -50,7 +50,7 @@ class ArgoObjects:
         profile, shared = platform.profile, platform.controller
         pods = Pods(
             platform.loop, platform.steps, platform.store, platform.cluster.kubelet,
-            Random(f"{platform.seed}/argo"), profile.priority_classes,
+            Draws(f"{platform.seed}/argo"), profile.priority_classes,
         )  # fmt: skip
         self.controller = ArgoController(
             platform.loop, profile.controller, client=shared.client, cluster=platform.cluster, pods=pods,

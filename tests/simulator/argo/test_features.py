@@ -4,7 +4,7 @@ import pytest
 
 from harness.simulator.argo.expressions import ExpressionError, holds, is_met, item_name
 from harness.simulator.argo.support import UnsupportedError, demand_supported
-from harness.simulator.engine.distributions import fixed
+from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.kube_api import ApiError
 from harness.simulator.profile import Quota, Step
 from tests.support.argo_platform import FAILS, POD, WORK, ArgoPlatform, dag, ended, nodes_of, phases, task
@@ -42,6 +42,23 @@ def test_items_name_nodes_as_argo_does():
     assert [item_name(2, each) for each in ("x", 3, True, {"b": 1, "a": "y"})] == [
         "(2:x)", "(2:3)", "(2:true)", "(2:a:y,b:1)",
     ]  # fmt: skip
+
+
+def test_pods_take_as_long_on_another_platform_with_the_same_seed():
+    spec = dag(task("a"), task("b"), *(task(f"{each}{each}", dependencies=[each]) for each in "ab"))
+    varied = Step(duration=Amount(Uniform(2.0, 40.0)), **WORK)
+
+    def took(pods):
+        platform = ArgoPlatform(varied, quota=Quota(pods=pods))
+        for name in ("one", "two"):
+            platform.create("Workflow", name, spec=spec)
+        platform.run()
+        pods = [pod for run in platform.platform.argo_runs.values() for pod in run.pods]
+        return {pod.path: round(pod.main_ended - pod.started, 6) for pod in pods}
+
+    few, many = took(1), took(100)
+    assert few == many
+    assert len(set(few.values())) == len(few) == 8
 
 
 def test_a_false_condition_skips_its_task_and_what_follows_still_runs():

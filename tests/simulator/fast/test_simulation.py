@@ -19,8 +19,10 @@ from harness.model.phases import (
     STORING,
     UNSCHEDULABLE,
 )
+from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.fast import Arrival, Record, simulate
 from harness.simulator.faults import parse_fault
+from harness.simulator.profile import Quota, Step
 from harness.simulator.profile.file import load_profile
 from tests.support.platforms import UNCACHED, pool, profile
 
@@ -95,6 +97,22 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 
     assert written(5) == written(5)
     assert written(5) != written(6)
+
+
+def test_steps_take_as_long_on_another_platform_with_the_same_seed() -> None:
+    """What differs is then the platform's doing: with a larger quota, steps run in another order."""
+    step = Step(duration=Amount(Uniform(2.0, 40.0)), cpu=fixed(0.01), output=fixed(0.0), failing=0.1)
+
+    def took(pods: int) -> dict[tuple[int, str], float]:
+        everything = list(simulate(profile(step=step, quota=Quota(pods=pods)), UNCACHED, burst(30), seed=5))
+        number = {each.run: each.seq for each in records(Submission, everything)}
+        spans = [each for each in records(Span, everything) if each.phase == RUNNING and "driver" not in each.task]
+        return {(number[each.run], each.task): round((each.ended_at - each.started_at) / 1e9, 6) for each in spans}
+
+    few, many = took(5), took(200)
+    assert len(few) > 60
+    assert few == many
+    assert len(set(few.values())) == len(few)
 
 
 def test_an_injected_fault_is_in_the_records() -> None:
