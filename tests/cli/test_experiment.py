@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -22,7 +23,7 @@ simulate: aks-20-nodes
 loads: 60
 nodes: 1..12
 repetitions: 3
-slos: [max(run.duration) < 400s]
+slos: [p50(run.duration) < 220s]
 """
 POOLS = Path(__file__).parents[2] / "examples/pools.yaml"
 GRID = """
@@ -44,15 +45,11 @@ def experimented(capsys, tmp_path, text, *more):
 def test_the_fewest_nodes_are_those_of_the_full_grid(tmp_path, capsys):
     found = experimented(capsys, tmp_path, SEARCH)
     profile, pipeline = load_profile("aks-20-nodes"), simulated_burst.package(None)
+    of_profile = [simulated_burst.with_nodes(profile, nodes, pipeline) for nodes in range(1, 13)]
     enough = [
         nodes
-        for nodes in range(1, 13)
-        if sum(
-            simulated_burst.burst(simulated_burst.with_nodes(profile, nodes, pipeline), pipeline, 60, seed).duration_s
-            < 400
-            for seed in range(5)
-        )
-        >= 3
+        for nodes, its_profile in enumerate(of_profile, start=1)
+        if sum(median(simulated_burst.burst(its_profile, pipeline, 60, seed).run_s) < 220 for seed in range(5)) >= 3
     ]
     assert abs(found["answers"][0]["answer"] - min(enough)) <= 1
     assert len(found["results"]) <= 0.6 * 12 * 3
