@@ -16,8 +16,6 @@ EXPLAINED_BY = {"autoscaler-failing": 0.0}
 OVERSTATED_EARLY = True
 FAULTS = ("autoscaler-slow",)
 
-_AT_MAX = 0.5  # of the wait remains, then for nodes that can't be added
-
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Runs wait longer with a node being provisioned than without."""
@@ -40,6 +38,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Keep warm capacity: a higher minimum of the pool, or low-priority placeholder pods. Choose a machine type "
             "and image that start quickly. Spread the load, so that the first wave does not wait for the last node.",
             ("kubectl get events -A --field-selector reason=TriggeredScaleUp",),
-            slowed(wait.provisioning * (_AT_MAX if wait.at_max else 1.0)),
+            slowed(wait.for_provisioning),
         )
     ]

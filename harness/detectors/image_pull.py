@@ -29,8 +29,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
     wait = scheduling_wait(timeline)
     pulling_share = critical_path(timeline).shares[PULLING]
-    # Pods that wait for a node wait for the pods that hold one, and those pull.
-    share = min(1.0, (pulling_share + wait.share * wait.holders.pulling) * startup_delay(timeline).amplification)
+    # Pods that wait for a node wait for the pods that hold one, and those pull; unless a new node comes before.
+    share = min(1.0, (pulling_share + wait.for_pulls) * startup_delay(timeline).amplification)
     pods = timeline.stretches(PULLING)
     seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0

@@ -39,7 +39,7 @@ _USED = 0.6  # of the workers: with more, nothing is inferred
 _LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
 _SURE = 0.9
 # By default a runtime has one replica: one that did everything is more often alone than favoured.
-_ONLY_ONE = 0.5
+_ONLY_ONE = 0.4
 
 
 def detect(timeline: Timeline) -> list[Finding]:

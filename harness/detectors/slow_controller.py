@@ -142,10 +142,9 @@ def tune(timeline: Timeline, *arguments: str) -> tuple[str, ...]:
 
 def _confidence(timeline: Timeline, share: float) -> float:
     """Pods may wait for other reasons: nodes, or a quota, which only workflows show."""
-    if share < _SURELY:
+    if share < _SURELY or not Capability.WORKFLOWS.observed(timeline):
         return 0.5
-    alone = scheduling_wait(timeline).share < share and Capability.WORKFLOWS.observed(timeline)
-    return 0.85 if alone else 0.6
+    return 0.85 if scheduling_wait(timeline).share < share else 0.6
 
 
 def _waited(timeline: Timeline) -> Floats:

@@ -33,7 +33,7 @@ EXPLAINED_BY = {"store-full": 0.1, "store-unreachable-from-old-nodes": 0.1}
 OVERSTATED_EARLY = True
 FAULTS = ("store-slow",)
 
-_SHARE = 0.15
+_SHARE, _SURELY = 0.115, 0.15
 _LEAST_S = 2.0
 _WAITED = 0.02  # of the runs' time: worth mentioning beside the storing itself
 _SLOW_REQUEST_S = 1.0  # median of a write
@@ -51,7 +51,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if cost >= _SHARE and stored.slow_s >= _LEAST_S:
         waited = ", or waiting for a node that is busy storing" if share > chain.storing + _WAITED else ""
         title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs{waited}"
-        confidence = _FAILING if failing else _SURE if share >= _SHARE else _BY_REQUESTS
+        confidence = _FAILING if failing else _SURE if share >= _SURELY else _BY_REQUESTS
         return [_finding(timeline, title, confidence, (*_of_pods(stored, chain.storing), *requests), slowed(cost))]
     if stored.logs:
         return []

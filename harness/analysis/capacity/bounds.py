@@ -107,6 +107,8 @@ def _controller(timeline: Timeline, measured: float) -> Bound | None:
     if waits(timeline).shares()[CONTROLLER] < _NOTABLE:
         return None
     between = segments(timeline, over)
+    if not between.row.size:
+        return None
     new = beginnings(between.row)
     waiting = (between.level == len(PRECEDENCE)) & (between.length > 0)
     asked = np.concatenate((floats(timeline.runs, "answered_s")[between.row[new]], between.start[waiting]))

@@ -35,6 +35,7 @@ _AT_MAX = re.compile(
     r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
     re.IGNORECASE,
 )
+_OF_NODES_THAT_COME = 0.75  # of the wait while nodes come, at the autoscaler's maximum
 _LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
 
@@ -71,6 +72,21 @@ class SchedulingWait:
     def share(self) -> float:
         """Share of all runs' time spent waiting for a node."""
         return self.unschedulable + self.provisioning
+
+    @property
+    def for_provisioning(self) -> float:
+        """Share of all runs' time that new nodes would save if they were there at once.
+
+        Not what pulls on them would take instead, and not what pods waited because those on the nodes were busy
+        storing. At the maximum, a part of the wait is for nodes that can't be added.
+        """
+        lasting = (1 - self.pulls) * (1 - self.holders.storing)
+        return self.provisioning * lasting * (_OF_NODES_THAT_COME if self.at_max else 1.0)
+
+    @property
+    def for_pulls(self) -> float:
+        """Share of all runs' time that pods waited because those on the nodes pulled, and no new node came before."""
+        return (self.unschedulable + self.provisioning * self.pulls) * self.holders.pulling
 
 
 @remembered

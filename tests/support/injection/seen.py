@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.analysis.waits.controller_limit import METRICS as CONTROLLER_METRICS
+from harness.collectors.source_health import NOT_REACHABLE
 from harness.detectors.capability import Access
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
@@ -97,10 +98,17 @@ MISSING_WITH: Mapping[Access, frozenset[str]] = {
 
 
 def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Iterator[Any]:
-    """The records of the remaining sources, with their timestamps as observed."""
+    """The records of the remaining sources, with their timestamps as observed.
+
+    An observer that may read pods and not workflows says so.
+    """
     every = {**SOURCES, **OF_SERVICE}
     missing = [every[name] for name in without]
+    unsaid = "workflows" in without and "pods" not in without
     for record in records:
+        if unsaid and isinstance(record, Event | Sample):
+            unsaid = False
+            yield Event(record.at, "Observer", "kubernetes workflows", NOT_REACHABLE, "403 Forbidden", type="Warning")
         if not any(of_source(record) for of_source in missing):
             yield _in_whole_seconds(record) if whole else record
 
