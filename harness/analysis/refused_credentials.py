@@ -41,9 +41,12 @@ class RefusedCredentials:
 def is_refused(runs: pd.DataFrame) -> Bools:
     """Which of the rows were refused for their credentials."""
     rejected = (runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)
-    status = runs["status"].isin(_STATUSES).to_numpy(dtype=bool)
-    page = runs["error"].str.fullmatch(_LOGIN_PAGE).to_numpy(dtype=bool, na_value=False)
-    return np.asarray(rejected & (status | page), dtype=np.bool_)
+    answers = runs.loc[rejected, ["status", "error"]]
+    status = answers["status"].isin(_STATUSES).to_numpy(dtype=bool)
+    page = answers["error"].str.fullmatch(_LOGIN_PAGE).to_numpy(dtype=bool, na_value=False)
+    found = np.zeros(len(runs), dtype=np.bool_)
+    found[rejected] = status | page
+    return found
 
 
 def refused_credentials(timeline: Timeline) -> RefusedCredentials | None:

@@ -87,6 +87,8 @@ def rebuild(folder: "RunFolder") -> "Result":
     Raises:
         ConfigError: the folder's manifest, an SLO in it, or its baseline can't be understood.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     from harness.analysis.result import analyse
     from harness.analysis.timeline import Timeline
     from harness.analysis.waits.phases_table import phases_table
@@ -112,7 +114,9 @@ def rebuild(folder: "RunFolder") -> "Result":
         (JUNIT, junit.render(result)),
     ):
         folder.replace(name, content)
-    write_phases(folder, phases_table(timeline, waits(timeline)))
     release_memory()
-    keep(folder, timeline)
+    with ThreadPoolExecutor(1) as beside:
+        written = beside.submit(write_phases, folder, phases_table(timeline, waits(timeline)))
+        keep(folder, timeline)
+        written.result()
     return result

@@ -13,8 +13,8 @@ _SOURCES = "kubernetes"  # prefix of the names of what is read from the cluster
 def gaps(timeline: Timeline) -> tuple[Evidence, ...]:
     """One statement for findings that rest on pods, nodes or their events; empty where the observation is whole."""
     events = timeline.events
-    own = (events["kind"] == "Observer") & (events["reason"] == GAP) & events["object"].str.startswith(_SOURCES)
-    missed = events[own.to_numpy(dtype=bool)]
+    missed = events[((events["kind"] == "Observer") & (events["reason"] == GAP)).to_numpy(dtype=bool)]
+    missed = missed[missed["object"].str.startswith(_SOURCES).to_numpy(dtype=bool)]
     if not len(missed):
         return ()
     name, message = str(missed["object"].iat[0]), str(missed["message"].iat[0])

@@ -6,7 +6,7 @@ _RECENT_S = 60.0
 
 
 class EndRate:
-    """The rate at which runs have ended lately: in the last minute, or since the end before the last one."""
+    """The rate at which runs ended: in the last minute, or since the first end or the end before the last one."""
 
     def __init__(self) -> None:
         self._changes = deque([(0.0, 0)])  # seconds after t0, and how many had ended from then on
@@ -21,6 +21,10 @@ class EndRate:
         if len(self._changes) == 1:
             return None
         before = self._changes[1] if self._changes[1][0] <= from_s else self._changes[0]
+        if not before[1] and len(self._changes) > 2:
+            # Before the first end no run could end yet: that time says nothing about the rate.
+            before = self._changes[1]
+            from_s = before[0]
         if before is self._changes[-1]:
             from_s, before = self._changes[0][0], self._changes[0]
         return (ended - before[1]) / max(elapsed_s - from_s, 1.0)

@@ -5,6 +5,7 @@ A dictionary turns 2 MB into 100 GB of equal texts, so texts stay dictionaries u
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -210,8 +211,8 @@ def _bounded(table: pq.ParquetFile, names: list[str], most: int, path: object) -
     if 8 * table.metadata.num_rows > most:
         raise _expands(path)
     try:
-        # Each thread would keep memory of its own that it once needed.
-        for batch in table.iter_batches(_BATCH, columns=names, use_threads=False):
+        # Each of Arrow's own threads would keep the memory that it once needed.
+        for batch in _ahead(table.iter_batches(_BATCH, columns=names, use_threads=False)):
             decoded += sum(map(_decoded_bytes, batch.columns))
             if decoded > most:
                 raise _expands(path)
@@ -221,6 +222,15 @@ def _bounded(table: pq.ParquetFile, names: list[str], most: int, path: object) -
         raise damaged(path, error) from error
     if rows != table.metadata.num_rows:
         raise ConfigError(f"{path} has {rows:,} of {table.metadata.num_rows:,} rows", DAMAGED)
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, of which a thread decompresses the next one while the last one is used."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
 
 
 def _decoded_bytes(column: pa.Array) -> int:

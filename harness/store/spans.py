@@ -9,10 +9,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _REPEATED = ("phase", "task", "node")
 _INSTANTS = ("started_at", "ended_at")
+_BLOCK = 2**20  # rows
 _CODEC = pa.Codec("zstd", 1)
 COLUMNS = ("run", "step", *_REPEATED, *_INSTANTS)
 DICTIONARIES = ["run", "step", *_REPEATED]
@@ -25,13 +27,16 @@ class _Growing(Protocol):
 Kept = TypeVar("Kept", bound=_Growing)
 
 
-def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Join batches of the sorted table, each with all COLUMNS, `count` rows in all.
 
     Returns:
-        The spans: run (a category), step (int32, the position of its name), phase, task and node (categories),
-        started_at and ended_at (`Int64`). And the names of steps in blocks, in their order ("" for a run as a whole):
-        count, texts (a compressed Arrow stream of one column).
+        The spans: run and step (int32, positions of their names), phase, task and node (categories), started_at and
+        ended_at (`Int64`). The ids of runs: run. And the names of steps in blocks, in their order ("" for a run as a
+        whole): count, texts (a compressed Arrow stream of one column).
+
+    Raises:
+        ValueError: the rows are not sorted by run.
     """
     run, step = _Sorted(count, _Texts()), _Sorted(count, _Blocks())
     repeated = {name: _Repeated(count) for name in _REPEATED}
@@ -43,13 +48,16 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
         for name, column in (repeated | instants).items():
             column.add(low, batch[name])
         low += len(batch)
+    ids = run.texts.series()
+    if pc.count_distinct(pa.array(ids)).as_py() != len(ids):
+        raise ValueError("the spans of a run are not adjacent")
     columns = {
-        "run": pd.Categorical.from_codes(run.number, pd.Index(run.texts.series())),
+        "run": run.number,
         "step": step.number,
         **{name: repeated.pop(name).categories() for name in _REPEATED},
         **{name: pd.arrays.IntegerArray(column.values, column.missing) for name, column in instants.items()},
     }
-    return pd.DataFrame(columns, copy=False), step.texts.frame()
+    return pd.DataFrame(columns, copy=False), ids.to_frame("run"), step.texts.frame()
 
 
 class _Sorted(Generic[Kept]):
@@ -118,21 +126,27 @@ class _Repeated:
     """A column of repeated texts as category codes."""
 
     def __init__(self, count: int) -> None:
-        self._codes = np.empty(count, dtype=np.int32)
+        self._codes: NDArray[np.signedinteger[Any]] = np.empty(count, dtype=np.int8)
         self._known: dict[str, int] = {}
 
     def add(self, low: int, column: pa.Array) -> None:
         texts = _encoded(column)
         code = [self._known.setdefault(text, len(self._known)) for text in texts.dictionary.to_pylist()]
         at = texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        self._codes[low : low + at.size] = np.array([*code, -1], dtype=np.int32)[at]
+        least = np.min_scalar_type(-len(self._known) - 1)
+        if least.itemsize > self._codes.itemsize:
+            self._codes = self._codes.astype(least)
+        self._codes[low : low + at.size] = np.array([*code, -1], dtype=self._codes.dtype)[at]
 
     def categories(self) -> pd.Categorical:
         """Categories in alphabetical order; -1 for missing values."""
         names = sorted(self._known)
         place = {name: k for k, name in enumerate(names)}
-        order = np.array([*(place[name] for name in self._known), -1], dtype=np.min_scalar_type(-len(names) - 1))
-        return pd.Categorical.from_codes(order[self._codes], pd.Index(names, dtype="str"))
+        order = np.array([*(place[name] for name in self._known), -1], dtype=self._codes.dtype)
+        for low in range(0, self._codes.size, _BLOCK):
+            part = self._codes[low : low + _BLOCK]
+            part[:] = order[part]
+        return pd.Categorical.from_codes(self._codes, pd.Index(names, dtype="str"))
 
 
 class _Instants:

@@ -13,9 +13,17 @@ def test_nothing_has_ended_yet():
     assert after((0.5, 0), (90.0, 0)) is None
 
 
-def test_in_the_first_minute_it_is_the_mean_since_the_first_arrival():
-    assert after((10.0, 1), (20.0, 1), (40.0, 8)) == pytest.approx(8 / 40)
+def test_in_the_first_minute_it_is_the_mean_since_the_first_end():
+    assert after((10.0, 1), (20.0, 1), (40.0, 8)) == pytest.approx(7 / 30)
     assert after((0.01, 2)) == 2.0
+
+
+@pytest.mark.parametrize("lasts_s", [1, 30, 55, 100, 300])
+@pytest.mark.parametrize("since_s", [5, 20, 59, 60, 61, 90])
+def test_even_arrivals_end_at_their_own_rate_from_the_first_end_on(lasts_s, since_s):
+    """Ten a second, each of which lasts as long: before the first end there was nothing that could have ended."""
+    looks = [(float(k), 10 * max(0, k - lasts_s + 1)) for k in range(1, lasts_s + since_s + 1)]
+    assert after(*looks) == pytest.approx(10.0)
 
 
 def test_later_it_is_that_of_the_last_minute_whatever_was_before():

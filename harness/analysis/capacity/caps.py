@@ -104,9 +104,11 @@ def _quota(timeline: Timeline) -> tuple[Cap, ...]:
     told = (_QUOTA.search(str(text)) for text in messages[containing(messages, _QUOTA)])
     limits = [(match[1], int(match[2])) for match in told if match]
     over = int(timeline.is_over.sum())
+    if not limits or not over:
+        return ()
     running = timeline.stretches(RUNNING)
     seconds = float(np.nansum(floats(running, "end_s") - floats(running, "start_s")))
-    if not limits or not over or seconds <= 0:
+    if seconds <= 0:
         return ()
     name, most = max(limits, key=lambda limit: limit[1])
     how = f"at most {counted(most, 'pod')} at once, and the pods of a run take {format_duration(seconds / over)}"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import expm1
 
 import numpy as np
-import pandas as pd
 
 from harness.analysis.capacity.bounds import ADAPTERS, bounds
 from harness.analysis.capacity.caps import Cap, caps
@@ -16,6 +15,7 @@ from harness.analysis.ledger import ledger
 from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.services.workers import workers
 from harness.analysis.throughput import throughput
+from harness.analysis.timeline.columns import occurring
 from harness.analysis.timeline.curves import mean_active
 from harness.analysis.timeline.timeline import Timeline, floats
 from harness.analysis.validity import validity
@@ -106,7 +106,7 @@ def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[st
         return (), (*warnings, f"the test shows nothing about capacity: {missing}")
     if counts.share(counts.failed) > _FAILED:
         warnings.append(f"{counts.failed:,} of {counts.intended:,} runs failed: only successful runs count")
-    done = work(timeline)
+    done = work(timeline) if elsewhere is not None else None
     of_machines = 1.0 if done is None else done.of_machines
     if elsewhere is not None:
         warnings.append(
@@ -152,10 +152,12 @@ def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float
 
 
 def _step_s(timeline: Timeline) -> float | None:
-    running = timeline.of_runs(RUNNING)
-    length = pd.Series(floats(timeline.pods, "end_s")[running] - floats(timeline.pods, "start_s")[running])
-    medians = length.groupby(timeline.pods["task"].array[running], observed=True).median().dropna()
-    return float(medians.max()) if len(medians) else None
+    pods, running = timeline.pods, timeline.of_runs(RUNNING)
+    length = floats(pods, "end_s")[running] - floats(pods, "start_s")[running]
+    tasks = pods["task"].cat
+    task = np.where(np.isfinite(length), tasks.codes.to_numpy()[running], -1)
+    there = np.flatnonzero(occurring(task, len(tasks.categories)))
+    return max((float(np.median(length[task == code])) for code in there.tolist()), default=None)
 
 
 def _resource(lack: str) -> str:

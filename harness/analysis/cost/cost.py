@@ -7,6 +7,7 @@ import numpy as np
 from harness.analysis.cost.requested import requested
 from harness.analysis.stats.quantiles import Summary, summarize
 from harness.analysis.timeline import Bools, Floats, Timeline, beginnings, distinct, floats
+from harness.analysis.timeline.columns import blocks
 from harness.analysis.timeline.curves import merged
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, UNSCHEDULABLE
@@ -154,13 +155,16 @@ def pending(timeline: Timeline) -> Pending | None:
 
 def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
     """By pod: its seconds before a container ran, up to the end of the observation, and whether one ran or it ended."""
-    pods = timeline.pods
-    before = timeline.of_runs(UNSCHEDULABLE, SCHEDULING, PULLING, STARTING)
     kept = slice(None) if mine.all() else mine  # all of them need no copy
-    first = beginnings(pods["pod"].to_numpy()[kept])  # the rows of a pod are adjacent
-    end = floats(pods, "end_s")
-    waits = np.logical_or.reduceat((before & ~np.isfinite(end))[kept], first)
-    length = np.where(np.isfinite(end), end, timeline.end_s)
-    length -= floats(pods, "start_s")
-    np.copyto(length, 0.0, where=~before)
-    return np.add.reduceat(length[kept], first), ~waits
+    before = timeline.of_runs(UNSCHEDULABLE, SCHEDULING, PULLING, STARTING)[kept]
+    start, end, pod = (timeline.pods[name].to_numpy()[kept] for name in ("start_s", "end_s", "pod"))
+    first = beginnings(pod)  # the rows of a pod are adjacent
+    until = np.append(first[1:], pod.size)
+    pending_s, ran = np.empty(first.size), np.empty(first.size, dtype=np.bool_)
+    for here in blocks(first.size):
+        low, high = first[here.start], until[here.stop - 1]
+        over, place = np.isfinite(end[low:high]), first[here] - low
+        length = np.where(over, end[low:high], timeline.end_s) - start[low:high]
+        pending_s[here] = np.add.reduceat(np.where(before[low:high], length, 0.0), place)
+        ran[here] = ~np.logical_or.reduceat(before[low:high] & ~over, place)
+    return pending_s, ran

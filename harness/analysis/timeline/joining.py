@@ -26,16 +26,17 @@ from harness.model.records import Outcome
 _OF_PODS = {"start_s": "started_at", "end_s": "ended_at", "pod": "step", "task": "task", "node": "node"}
 
 
-def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
+def observed_runs(spans: pd.DataFrame, ids: "pd.Series[str]", events: pd.DataFrame, start_at: int) -> pd.DataFrame:
     """The platform's runs, one row each: run, name, created_s, over_s, said_s, state, message."""
-    spans = spans.iloc[beginnings(spans["run"].cat.codes.to_numpy())]  # a run's are adjacent
-    spans = spans.astype({name: "str" for name in spans if isinstance(spans[name].dtype, pd.CategoricalDtype)})
+    spans = spans.iloc[beginnings(spans["run"].to_numpy())]  # a run's are adjacent
+    run, names = ids.take(spans["run"].to_numpy()).reset_index(drop=True), spans["task"].cat
+    name = pd.Series(names.categories.array.take(names.codes.to_numpy(), allow_fill=True))
     said = (events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy(dtype=bool)
-    ends = events.loc[said, ["at", "object", "reason", "message"]].drop_duplicates("object", keep="last")
+    ends = events.loc[said, ["at", "object", "reason", "message"]]
+    ends, seen = _last_of_each(ends, position(ends["object"], run))
     reported_s = after(ends["at"], start_at)
-    seen = position(ends["object"], spans["run"])
     alone = seen < 0
-    runs = pd.concat([spans["run"], ends["object"][alone]], ignore_index=True)
+    runs = pd.concat([run, ends["object"][alone]], ignore_index=True)
     of_span = np.append(np.arange(len(spans)), np.full(np.count_nonzero(alone), -1))
     of_end = np.full(len(runs), -1)
     of_end[np.append(seen[~alone], np.arange(len(spans), len(runs)))] = np.append(*map(np.flatnonzero, (~alone, alone)))
@@ -44,7 +45,7 @@ def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> p
     return pd.DataFrame(
         {
             "run": runs,
-            "name": _picked(spans["task"], of_span),  # of a run's span `task` is the run's name
+            "name": _picked(name, of_span),  # of a run's span `task` is the run's name
             "created_s": _picked_floats(after(spans["started_at"], start_at), of_span),
             "over_s": np.where(np.isfinite(reported), np.where(np.isfinite(ended), ended, reported), np.nan),
             "said_s": reported,
@@ -54,20 +55,31 @@ def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> p
     )
 
 
-def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> pd.DataFrame:
-    """The ledger joined with the platform's runs."""
+def _last_of_each(ends: pd.DataFrame, seen: Ints) -> tuple[pd.DataFrame, Ints]:
+    """The last reported end of each run, by its number in `seen`, and where that is -1 by its id."""
+    kept = ~pd.Series(seen).duplicated(keep="last").to_numpy() & (seen >= 0)
+    kept[seen < 0] = ~ends["object"][seen < 0].duplicated(keep="last").to_numpy()
+    return ends[kept], seen[kept]
+
+
+def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> tuple[pd.DataFrame, Bools]:
+    """The ledger joined with the platform's runs, and which of these are not in the ledger."""
     if not len(submissions):
-        return _unsent(observed)
+        return _unsent(observed), np.zeros(len(observed), dtype=np.bool_)
     runs = shifted(submissions, start_at, due_at="due_s", sent_at="sent_s", answered_at="answered_s")
     runs = runs.rename(columns={"run_name": "name"})
     for name in ("run", "error", "tenant"):
         runs[name] = runs[name].fillna("")
     runs = _recover(runs, observed)
+    place = position(runs["run"], observed["run"])
+    foreign = np.ones(len(observed), dtype=np.bool_)
+    foreign[place[place >= 0]] = False
     # Which of several arrivals with one id the run is, is unknown: the first has it, the others have no end.
-    one = (runs["run"] != "").to_numpy(dtype=bool) & ~runs["run"].duplicated().to_numpy(dtype=bool)
-    at = np.where(one, position(runs["run"], observed["run"]), -1)
+    one = (runs["run"] != "").to_numpy(dtype=bool) & ~pd.Series(place).duplicated().to_numpy(dtype=bool)
+    at = np.where(one, place, -1)
     seen = {name: _picked_floats(floats(observed, name), at) for name in ("created_s", "over_s", "said_s")}
-    return runs.assign(**seen, state=_picked(observed["state"], at), message=_picked(observed["message"], at))
+    runs = runs.assign(**seen, state=_picked(observed["state"], at), message=_picked(observed["message"], at))
+    return runs, foreign
 
 
 def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +130,7 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined_pods(
-    spans: dict[str, "pd.Series[Any]"], of_pod: Bools, runs: "pd.Series[str]", start_at: int
+    spans: dict[str, "pd.Series[Any]"], ids: "pd.Series[str]", of_pod: Bools, runs: "pd.Series[str]", start_at: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Intervals of the pods of `runs`, and of other runs' pods; repeated texts are categories, to keep them small.
 
@@ -126,13 +138,15 @@ def joined_pods(
     """
     of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
     phase = looked_up(np.append(of_category, -1).astype(np.int8), spans.pop("phase").cat.codes.to_numpy())
-    run = spans.pop("run")
-    of_run = run.cat.categories
-    row_of_run = np.where(of_run != "", position(pd.Series(of_run), runs), -1).astype(np.int32)
-    row = looked_up(row_of_run, run.cat.codes.to_numpy())
+    run = spans.pop("run").to_numpy()
+    row_of_run = np.where((ids != "").to_numpy(dtype=bool), position(ids, runs), -1).astype(np.int32)
+    row = looked_up(row_of_run, run)
     of_pod = of_pod & (phase >= 0)
     ours, theirs = of_pod & (row >= 0), of_pod & (row < 0)
-    pods, beside = {"row": row[ours], "phase": phase[ours]}, {"run": run[theirs].astype("str"), "phase": phase[theirs]}
+    pods, beside = (
+        {"row": row[ours], "phase": phase[ours]},
+        {"run": ids.take(run[theirs]).array, "phase": phase[theirs]},
+    )
     del run, row, phase, of_pod
     for name, old in _OF_PODS.items():
         column = spans.pop(old)
@@ -163,14 +177,15 @@ def _seconds(instants: "pd.Series[int]", kept: Bools, start_at: int) -> Floats:
     return seconds
 
 
-def described_tasks(spans: pd.DataFrame, names: Names, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
+def described_tasks(
+    spans: pd.DataFrame, ids: "pd.Series[str]", names: Names, runs: "pd.Series[str]", start_at: int
+) -> pd.DataFrame:
     """The tasks that the platform described: row (of `runs`), task (the platform's id of it), start_s."""
     known = spans["phase"].cat.categories
     code = known.get_loc(TASK) if TASK in known else -2  # no row has it
     of_task = spans[spans["phase"].cat.codes.to_numpy() == code]
-    of_run = of_task["run"].cat.remove_unused_categories().astype("str")  # few runs' tasks are read
     found = pd.DataFrame({
-        "row": position(of_run, runs),
+        "row": position(ids.take(of_task["run"].to_numpy()), runs),
         "task": names.take(of_task["step"].to_numpy()).to_numpy(),
         "start_s": after(of_task["started_at"], start_at),
     })  # fmt: skip

@@ -99,30 +99,31 @@ class Timeline:
     def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
         """Join the tables of a run folder (`harness.store.tables.load`), which need not be kept meanwhile."""
         submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
+        ids = frames["run_ids"]["run"]
         start_at = _start(plan, submissions, spans, events)
         names = Names(frames["steps"])
         whole = looked_up(names.where(lambda texts: texts == ""), spans["step"].to_numpy())
-        observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
-        runs = joined_runs(submissions, observed, start_at)
+        observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], ids, events, start_at)
+        runs, unknown = joined_runs(submissions, observed, start_at)
         runs = runs.assign(**{name: category(runs[name]) for name in _OF_RUNS})
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
-        tasks = described_tasks(spans, names, runs["run"], start_at)
+        tasks = described_tasks(spans, ids, names, runs["run"], start_at)
         recorded, samples = frames["nodes"], shifted(frames["samples"], start_at, at="at_s")
-        foreign = observed[~within(observed["run"], runs["run"])]
+        foreign = observed[unknown]
         happened = shifted(events, start_at, at="at_s")
         happened = happened.assign(**{name: category(happened[name]) for name in _OF_EVENTS if name in happened})
         columns = {str(name): spans[name] for name in spans}
         # Where nobody else keeps them, each column of spans goes as soon as its intervals are there.
         del frames, submissions, spans, events, observed
         pa.system_memory_pool().release_unused()  # as much as the largest column
-        pods, others_pods = joined_pods(columns, ~whole, runs["run"], start_at)
+        pods, others_pods = joined_pods(columns, ids, ~whole, runs["run"], start_at)
         if "gpus_at" not in recorded:  # in older folders
             recorded = recorded.assign(gpus_at=pd.array([pd.NA] * len(recorded), dtype="Int64"))
         instants = {"created_at": "created_s", "ready_at": "ready_s", "gone_at": "gone_s", "gpus_at": "gpus_s"}
         nodes = shifted(recorded, start_at, **instants)
-        for name, unknown in (("virtual", False), ("machine", ""), ("ephemeral", 0.0)):  # in older folders
+        for name, default in (("virtual", False), ("machine", ""), ("ephemeral", 0.0)):  # in older folders
             if name not in nodes:
-                nodes[name] = unknown
+                nodes[name] = default
         if skew_s:
             set_back(skew_s, runs, (pods, others_pods), tasks, happened, nodes)
         happened = happened.assign(run=runs_of_events(happened, runs["run"]))
@@ -171,7 +172,11 @@ class Timeline:
 
     def of_runs(self, *phases: str) -> Bools:
         """Per row of `pods`: it is in one of these phases."""
-        return looked_up(np.isin(POD_PHASES, phases), self.pods["phase"].to_numpy())
+        phase = self.pods["phase"].to_numpy()
+        found = np.zeros(phase.size, dtype=np.bool_)
+        for number in np.flatnonzero(np.isin(POD_PHASES, phases)).tolist():
+            found |= phase == number
+        return found
 
     def numbers_of(self, names: Iterable[str]) -> Ints:
         """The positions in `names` of the pods with these names, ascending."""
@@ -258,6 +263,7 @@ class Timeline:
         return bool(known.any() and np.mean(over[known] <= answered[known]) > 0.5)
 
     @property
+    @remembered
     def executed(self) -> bool:
         """Runs are executions of a service that reports its phases, and not made of pods."""
         return bool(self.of_runs(COMPUTING).any()) and not bool(self.of_runs(SCHEDULING).any())

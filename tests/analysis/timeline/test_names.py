@@ -25,7 +25,7 @@ def named(*sizes):
         })
         for low, high in pairwise(borders)
     ]  # fmt: skip
-    return Names(numbered(batches, len(PLAIN))[1])
+    return Names(numbered(batches, len(PLAIN))[2])
 
 
 @pytest.mark.parametrize("sizes", [(8,), (1, 7), (3, 3, 2), (1,) * 8], ids=str)
@@ -45,7 +45,14 @@ def test_a_question_is_answered_for_each_name(sizes):
 
 
 def test_no_names_answer_nothing():
-    names = Names(numbered([], 0)[1])
+    names = Names(numbered([], 0)[2])
     assert len(names) == 0
     assert names.where(lambda texts: texts == "").size == 0
     assert names.take(np.zeros(0, dtype=np.int64)).empty
+
+
+def test_spans_of_a_run_that_are_not_adjacent_are_no_sorted_table():
+    texts = {name: pa.array(["a", "b", "a"]) for name in COLUMNS if not name.endswith("_at")}
+    batch = pa.record_batch({name: texts.get(name, pa.array(range(3))) for name in COLUMNS})
+    with pytest.raises(ValueError, match="not adjacent"):
+        numbered([batch], 3)
