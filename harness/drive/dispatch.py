@@ -28,8 +28,8 @@ from harness.targets.target import RejectedError, SubmitsAhead, Target
 # How often a wait for the next arrival checks for a stop.
 _STOP_CHECK_S = 0.1
 # An idle core wakes late and starts slowly: after a longer wait the generator spins for the last moment.
-_LONG_WAIT_S = 0.02
-_SPIN_S = 0.002
+_LONG_WAIT_S = 0.005
+_SPIN_S = 0.0007
 _STEP_S = 0.5  # corrections of a clock by less don't count
 # Yield after so many arrivals without a pause, so that the first requests of a burst leave while it is being created.
 _BURST_SLICE = 16

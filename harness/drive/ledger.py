@@ -37,7 +37,10 @@ class Ledger:
         self.intended = intended  # grows while a closed schedule makes arrivals due
         self._outcomes: Counter[Outcome] = Counter()
         self._ends: Counter[bool] = Counter()
-        self._open: dict[str, tuple[str, int]] = {}  # run -> (its name, when it was due)
+        # By run. Two of plain values rather than one of pairs: the garbage collector would examine a hundred thousand
+        # pairs between two arrivals.
+        self._open: dict[str, int] = {}  # when it was due
+        self._names: dict[str, str] = {}
         self._repeated = 0  # accepted with the id of a run that was open already
         self._rejected_due: array[int] = array("q")  # when rejected arrivals were due, ascending
         self._latest_due = self._comparable_until = -1  # of booked arrivals; of those whose fate can be compared
@@ -109,7 +112,7 @@ class Ledger:
         if event.object not in self._open:
             self._ended_first[event.object] = event
             return None
-        name, due_at = self._open.pop(event.object)
+        name, due_at = self._names.pop(event.object), self._open.pop(event.object)
         succeeded = event.reason == SUCCEEDED
         self._ends[succeeded] += 1
         self._compare_until(due_at)
@@ -132,7 +135,7 @@ class Ledger:
         if run in self._open:
             self._repeated += 1
             return None
-        self._open[run] = (name, due_at)
+        self._open[run], self._names[run] = due_at, name
         early = self._ended_first.pop(run, None)
         return self.end(early) if early else None
 

@@ -1,3 +1,4 @@
+import gc
 from dataclasses import replace
 
 import pytest
@@ -164,3 +165,19 @@ def test_rows_spans_and_ends_of_one_stream_go_to_their_own_files(folder):
     assert [each.run for each in folder.records(Span)] == ["r0", "r1"]
     assert [ledger.end(each).name for each in folder.records(Event)] == ["0-s", "1-s"]
     assert ledger.counts.done == 2
+
+
+def test_open_runs_leave_the_garbage_collector_nothing_to_examine(folder):
+    """It examines all that is young at once, between two arrivals."""
+    ledger = Ledger(folder.recorder(), 1000)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects(generation=0))
+        for seq in range(1000):
+            ledger.book(row(seq))
+        kept = len(gc.get_objects(generation=0)) - before
+    finally:
+        gc.enable()
+    assert ledger.counts.in_flight == 1000
+    assert kept < 100
