@@ -1,6 +1,7 @@
 """A namespace of a real cluster in which a scene takes place: nodes, and the stand-ins for kubelets, Argo and KFP."""
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -71,7 +72,8 @@ def _is_served(kube: Kube) -> bool:
 @contextmanager
 def on_stage(scene: Scene, cluster: RealCluster, folder: Path) -> Iterator[Stage]:
     """Furnish a namespace, and let the stand-ins work there until the end of the block."""
-    kube, namespace = admin(cluster), f"rehearsal-{scene.name}"
+    # A namespace lasts for a while after it was deleted: an earlier performance's may still be there.
+    kube, namespace = admin(cluster), f"rehearsal-{scene.name}-{uuid.uuid4().hex[:6]}"
     path = f"/api/v1/namespaces/{namespace}"
     kube.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
     names = tuple(f"{namespace}-{number}" for number in range(len(scene.nodes)))
