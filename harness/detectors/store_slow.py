@@ -57,7 +57,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     if requests:
         title = f"The artifact store is slow: {requests[0].statement}"
-        return [_finding(timeline, title, _FAILING if failing else _BY_REQUESTS, requests, slowed(_SHARE))]
+        return [_finding(timeline, title, _FAILING if failing else _BY_REQUESTS, requests, slowed(_SURELY))]
     raise CannotJudgeError(
         f"{stored.caveat}; neither the store's metrics nor a probe (--store-probe) show slow requests"
     )

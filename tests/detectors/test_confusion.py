@@ -53,6 +53,13 @@ def test_the_counterfactual_with_the_bottleneck_fixed_shows_whether_that_helps()
     assert {each.name for each in verdict.named if each.right} >= {"nodes-exhausted"}
 
 
+def test_of_removals_that_are_as_good_the_injected_one_is_the_cause():
+    """Four times the replicas make up for a slow one: its finding alone can be right, and says what it lacks."""
+    verdict = judged(draw(660078, 423))
+    assert verdict.best[0] == "slow-worker"
+    assert verdict.answer is Answer.UNJUDGED
+
+
 def test_the_largest_single_gain_is_found_without_trying_every_cause():
     alone = {"a": 0.1, "b": 2.0, "c": 0.3, "d": 0.0, "e": 1.9, "f": 0.0, "g": 0.0, "h": 0.2}
     tried: list[frozenset[str]] = []

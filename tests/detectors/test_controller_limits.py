@@ -14,6 +14,7 @@ from harness.simulator.kube_objects.metrics import workflow_controller
 from harness.simulator.profile import Controller
 from tests.support.injected import backlog, controller, etcd, steady, waiting
 from tests.support.injection.case import Case, profile_of, simulated
+from tests.support.injection.seen import seen
 from tests.support.timelines import GIB
 
 ARGO = load("argo")
@@ -71,6 +72,14 @@ def test_a_slow_controller_gets_one_finding_with_its_setting(story, named, setti
     found = [each for each in diagnose(told.timeline(tmp_path)).findings if each.name in OF_CONTROLLER]
     assert [each.name for each in found] == [named]
     assert any(setting in command for command in found[0].commands)
+
+
+@pytest.mark.parametrize(("without", "confidence"), [(frozenset(), 0.85), (frozenset({"workflows"}), 0.5)])
+def test_without_workflows_a_slow_controller_is_as_likely_a_quota(without, confidence, tmp_path):
+    story = backlog()
+    story.records = list(seen(story.records, without=without, whole=False))
+    found = {each.name: each.confidence for each in diagnose(story.timeline(tmp_path), {}).findings}
+    assert found["controller-backlog"] == confidence
 
 
 def with_nodes(story, late_s):

@@ -83,7 +83,7 @@ def test_a_stalled_platform_delays_no_arrival():
     assert (rows[0].answered_at - rows[0].due_at) / 1e9 >= 0.09
 
 
-@pytest.mark.parametrize(("spacing_s", "turns"), [(1.0, True), (0.005, False)])
+@pytest.mark.parametrize(("spacing_s", "turns"), [(1.0, True), (0.02, True), (0.006, True), (0.004, False)])
 def test_after_a_long_wait_it_spins_until_the_arrival_is_due(spacing_s, turns):
     """A timer wakes late, by the more the longer the core has slept; where arrivals are close that would cost a core."""
 
