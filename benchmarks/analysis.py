@@ -209,17 +209,18 @@ def draw(place: Path, runs: int, pods: int) -> Path:
     tables.mkdir()
     random = np.random.default_rng(7)
     seq = np.arange(runs)
-    names = pa.array([f"{k:08x}-0000-4000-8000-{k:012x}" for k in range(runs)])
+    ids = pa.array([f"{k:08x}-0000-4000-8000-{k:012x}" for k in range(runs)])
+    names = [_name(k) for k in range(runs)]
     due = ORIGIN_AT + seq * 20_000_000
     answered = due + random.integers(8_000_000, 60_000_000, runs)
     lengths = random.integers(1, 30, (runs, pods)) * 10**9
     ends = answered[:, None] + np.cumsum(lengths + 3 * 10**9, axis=1)
     over = ends[:, -1] + 10**9
     _write(tables, Submission, seq=seq, scenario_id=seq.astype(str), run_name=names, due_at=due, sent_at=due + 10**6,
-           answered_at=answered, outcome=_same("accepted", runs), run=names, worker=seq % 4, status=_number(200, runs),
+           answered_at=answered, outcome=_same("accepted", runs), run=ids, worker=seq % 4, status=_number(200, runs),
            error=pa.nulls(runs, pa.string()), tenant=_same("", runs))  # fmt: skip
-    _write(tables, Event, at=over, kind=_same("Run", runs), object=names, reason=_same(SUCCEEDED, runs),
-           message=_same("", runs), source=_same("kfp", runs), run=names, count=_number(1, runs),
+    _write(tables, Event, at=over, kind=_same("Run", runs), object=ids, reason=_same(SUCCEEDED, runs),
+           message=_same("", runs), source=_same("kfp", runs), run=ids, count=_number(1, runs),
            type=_same("Normal", runs), namespace=_same("", runs))  # fmt: skip
     nodes = [f"aks-steps-{k:06d}" for k in range(NODES)]
     _write(tables, Node, name=nodes, pool=_same("steps", NODES), created_at=_number(ORIGIN_AT, NODES) - 10**12,
@@ -230,11 +231,15 @@ def draw(place: Path, runs: int, pods: int) -> Path:
     metrics, tasks = (REQUESTED_CPU_CORES, REQUESTED_GPUS), [f"task-{p}" for p in range(pods)]
     _write(tables, Sample, metric=[m for m in metrics for _ in tasks], at=_number(ORIGIN_AT, 2 * pods),
            value=np.repeat((1.0, 0.0), pods), labels=[json.dumps({"task": task}) for task in tasks] * 2)  # fmt: skip
-    _write_spans(tables, names, nodes, answered, lengths, ends, over, random)
+    _write_spans(tables, ids, nodes, answered, lengths, ends, over, random)
     return folder.path
 
 
-def _write_spans(tables, names, nodes, answered, lengths, ends, over, random) -> None:  # type: ignore[no-untyped-def]  # arrays
+def _name(run: int) -> str:
+    return f"pipeswarm-{run:08d}-training"
+
+
+def _write_spans(tables, ids, nodes, answered, lengths, ends, over, random) -> None:  # type: ignore[no-untyped-def]  # arrays
     """Spans sorted by run and step, as after sealing: each run's own span, then three stretches of each of its pods."""
     runs, pods = lengths.shape
     a_run = 1 + 3 * pods
@@ -253,11 +258,12 @@ def _write_spans(tables, names, nodes, answered, lengths, ends, over, random) ->
                 np.insert(np.repeat(np.array(steps, dtype=object), 3).reshape(count, -1), 0, "", axis=1).ravel()
             )
             phases = pa.array([RUN, *([SCHEDULING, STARTING, RUNNING] * pods)] * count)
-            tasks = pa.array(["", *(f"task-{p}" for p in range(pods) for _ in range(3))] * count)
+            of_pods = [f"task-{p}" for p in range(pods) for _ in range(3)]
+            tasks = pa.array([task for k in range(low, part.stop) for task in (_name(k), *of_pods)])
             where = np.repeat(random.integers(0, NODES, (count, pods)), 3, axis=1)
             node = pa.array(np.insert(np.array(nodes, dtype=object)[where], 0, None, axis=1).ravel())
             columns = {
-                "run": names.slice(low, count).take(np.repeat(np.arange(count), a_run)), "step": step, "phase": phases,
+                "run": ids.slice(low, count).take(np.repeat(np.arange(count), a_run)), "step": step, "phase": phases,
                 "started_at": np.column_stack((answered[part], start)).ravel(),
                 "ended_at": np.column_stack((over[part], end)).ravel(),
                 "task": tasks, "attempt": _number(0, count * a_run), "node": node,

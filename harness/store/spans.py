@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from harness.model.phases import RUN
+
 _REPEATED = ("phase", "task", "node")
 _INSTANTS = ("started_at", "ended_at")
 _BLOCK = 2**20  # rows
@@ -32,24 +34,28 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
 
     Returns:
         The spans: run and step (int32, positions of their names), phase, task and node (categories), started_at and
-        ended_at (`Int64`). The ids of runs: run. And the names of steps in blocks, in their order ("" for a run as a
+        ended_at (`Int64`). The runs: run (their ids), name ("" where none was recorded), which is the task of the span
+        of a run as a whole and missing there. And the names of steps in blocks, in their order ("" for a run as a
         whole): count, texts (a compressed Arrow stream of one column).
 
     Raises:
         ValueError: the rows are not sorted by run.
     """
-    run, step = _Sorted(count, _Texts()), _Sorted(count, _Blocks())
+    run, step, run_name = _Sorted(count, _Texts()), _Sorted(count, _Blocks()), _Firsts()
     repeated = {name: _Repeated(count) for name in _REPEATED}
     instants = {name: _Instants(count) for name in _INSTANTS}
     low = 0
     for batch in batches:
         new = run.add(low, batch["run"], np.zeros(len(batch), dtype=bool))
         step.add(low, batch["step"], new)
+        whole = _is(batch["phase"], RUN) & _is(batch["step"], "")
+        run_name.add(run.number[low : low + len(batch)], batch["task"], whole)
+        task = _without(batch["task"], whole)  # as many names as runs would be no categories
         for name, column in (repeated | instants).items():
-            column.add(low, batch[name])
+            column.add(low, task if name == "task" else batch[name])
         low += len(batch)
     ids = run.texts.series()
-    if pc.count_distinct(pa.array(ids)).as_py() != len(ids):
+    if not _distinct(pa.array(ids)):
         raise ValueError("the spans of a run are not adjacent")
     columns = {
         "run": run.number,
@@ -57,7 +63,14 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
         **{name: repeated.pop(name).categories() for name in _REPEATED},
         **{name: pd.arrays.IntegerArray(column.values, column.missing) for name, column in instants.items()},
     }
-    return pd.DataFrame(columns, copy=False), ids.to_frame("run"), step.texts.frame()
+    runs = pd.DataFrame({"run": ids, "name": run_name.series(len(ids))}, copy=False)
+    return pd.DataFrame(columns, copy=False), runs, step.texts.frame()
+
+
+def _distinct(texts: pa.Array) -> bool:
+    """Whether no text comes twice; sealed tables are sorted, which takes no table of all texts to see."""
+    ascending = pc.all(pc.less(texts[:-1], texts[1:])).as_py() if len(texts) else True
+    return bool(ascending or pc.count_distinct(texts).as_py() == len(texts))
 
 
 class _Sorted(Generic[Kept]):
@@ -81,6 +94,33 @@ class _Sorted(Generic[Kept]):
         self.number[low : low + number.size] = number
         self._last = column[-1].as_py(), int(number[-1])
         return new
+
+
+class _Firsts:
+    """The first text of each number; rows come by number."""
+
+    def __init__(self) -> None:
+        self._texts = _Texts()
+        self._numbers = [np.zeros(0, dtype=np.int32)]
+        self._last = -1
+
+    def add(self, numbers: NDArray[np.int32], column: pa.Array, chosen: NDArray[np.bool_]) -> None:
+        """Append the chosen rows of a batch."""
+        at = np.flatnonzero(chosen)
+        before = np.concatenate(([self._last], numbers[at]))
+        at = at[before[1:] != before[:-1]]
+        self._last = int(before[-1])
+        self._numbers.append(numbers[at])
+        self._texts.extend(column.take(pa.array(at)).cast(pa.string()).fill_null(""))
+
+    def series(self, count: int) -> "pd.Series[str]":
+        """By number from 0 to `count` - 1; "" for one without a text."""
+        numbers, texts = np.concatenate(self._numbers), self._texts.series()
+        if numbers.size == count:
+            return texts
+        place = np.full(count, -1)
+        place[numbers] = np.arange(numbers.size)
+        return pd.Series(pa.array(texts).take(pa.array(place, mask=place < 0)).fill_null(""), dtype="str")
 
 
 class _Texts:
@@ -131,12 +171,16 @@ class _Repeated:
 
     def add(self, low: int, column: pa.Array) -> None:
         texts = _encoded(column)
-        code = [self._known.setdefault(text, len(self._known)) for text in texts.dictionary.to_pylist()]
         at = texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        there = np.flatnonzero(np.bincount(at + 1, minlength=1)[1:])  # a batch may know texts that none of its rows has
+        code = np.full(len(texts.dictionary) + 1, -1)
+        code[there] = [
+            self._known.setdefault(text, len(self._known)) for text in texts.dictionary.take(there).to_pylist()
+        ]
         least = np.min_scalar_type(-len(self._known) - 1)
         if least.itemsize > self._codes.itemsize:
             self._codes = self._codes.astype(least)
-        self._codes[low : low + at.size] = np.array([*code, -1], dtype=self._codes.dtype)[at]
+        self._codes[low : low + at.size] = code.astype(self._codes.dtype)[at]
 
     def categories(self) -> pd.Categorical:
         """Categories in alphabetical order; -1 for missing values."""
@@ -160,6 +204,19 @@ class _Instants:
         here = slice(low, low + len(column))
         self.values[here] = column.fill_null(0).to_numpy(zero_copy_only=False)
         self.missing[here] = column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _is(column: pa.Array, text: str) -> NDArray[np.bool_]:
+    """Per row, none of which is missing: it is this text."""
+    texts = _encoded(column)
+    return np.asarray(texts.indices.to_numpy() == texts.dictionary.index(text).as_py(), dtype=np.bool_)
+
+
+def _without(column: pa.Array, chosen: NDArray[np.bool_]) -> pa.DictionaryArray:
+    """The column with the chosen rows missing."""
+    texts = _encoded(column)
+    left = pc.if_else(pa.array(chosen), pa.scalar(None, texts.indices.type), texts.indices)
+    return pa.DictionaryArray.from_arrays(left, texts.dictionary)
 
 
 def _encoded(column: pa.Array) -> pa.DictionaryArray:

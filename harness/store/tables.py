@@ -22,7 +22,7 @@ from harness.store.parquet import batches, check, damaged, read_table, schema, w
 from harness.store.parquet_pages import decompressed_bytes
 from harness.store.prices import kept_prices, priced
 
-__all__ = ["RUN_IDS", "STEPS", "load", "read", "schema", "seal"]
+__all__ = ["RUNS", "STEPS", "load", "read", "schema", "seal"]
 
 # Of records with the same key the last one counts, and rows are sorted by key; kinds without a key keep every record.
 _KEYS: Mapping[type, tuple[str, ...]] = {
@@ -30,7 +30,7 @@ _KEYS: Mapping[type, tuple[str, ...]] = {
     Span: ("run", "step", "phase", "attempt"),
     Node: ("name",),
 }
-RUN_IDS, STEPS = "run_ids", "steps"  # of `load`
+RUNS, STEPS = "runs", "steps"  # of `load`
 _LINES_SIZE = b"pipeswarm.lines_size"  # of a table: bytes of the lines that it was made of
 _SORT: Mapping[type, tuple[str, ...]] = {Sample: ("at", "metric", "labels"), Event: ("at", "kind", "object", "reason")}
 
@@ -73,15 +73,15 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     """The frames by kind ("submissions", "spans", …), from the sealed tables, or from the lines of an unsealed run.
 
     Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, by far the
-    largest table, only the columns that the analysis reads are loaded; the ids of their runs and the names of their
-    steps are tables of their own, "run_ids" and "steps" (`harness.store.spans.numbered`). Given prices
-    replace recorded ones (`harness.store.prices`).
+    largest table, only the columns that the analysis reads are loaded; the ids and names of their runs and the names
+    of their steps are tables of their own, "runs" and "steps" (`harness.store.spans.numbered`). Given prices replace
+    recorded ones (`harness.store.prices`).
     """
     # Batch after batch is freed: this pool reuses the memory for the next batch, Arrow's own returns it first.
     pa.set_memory_pool(pa.system_memory_pool())
     frames = {name: read(folder, kind) for kind, name in KINDS.items() if kind is not Span}
     release_memory()  # intermediate tables are larger than the result
-    frames[KINDS[Span]], frames[RUN_IDS], frames[STEPS] = _spans(folder)
+    frames[KINDS[Span]], frames[RUNS], frames[STEPS] = _spans(folder)
     _check_arrivals(folder, frames[KINDS[Submission]])
     frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
     release_memory()

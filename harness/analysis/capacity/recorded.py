@@ -153,7 +153,8 @@ def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float
 
 def _step_s(timeline: Timeline) -> float | None:
     pods, running = timeline.pods, timeline.of_runs(RUNNING)
-    length = floats(pods, "end_s")[running] - floats(pods, "start_s")[running]
+    length = floats(pods, "end_s")[running]
+    length -= floats(pods, "start_s")[running]
     tasks = pods["task"].cat
     task = np.where(np.isfinite(length), tasks.codes.to_numpy()[running], -1)
     there = np.flatnonzero(occurring(task, len(tasks.categories)))

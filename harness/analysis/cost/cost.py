@@ -122,16 +122,19 @@ def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
 
 
 def _busy_seconds(timeline: Timeline) -> float:
-    """Node-seconds with at least one running step: intervals of all nodes, laid end to end and merged at once."""
-    pods, mine = timeline.pods, timeline.of_runs(RUNNING, SERVING) & ~timeline.on_virtual & ~timeline.drives_elsewhere
-    start = np.clip(floats(pods, "start_s")[mine], 0.0, timeline.end_s)
-    end = np.clip(np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s), 0.0, timeline.end_s)
-    np.maximum(start, end, out=end)
-    apart = pods["node"].cat.codes.to_numpy()[mine].astype(np.float64) * (timeline.end_s + 1.0)
-    start += apart
-    end += apart
-    del apart, mine  # of a large test each is large
-    low, high = merged(start, end)
+    """Node-seconds with at least one running step, of some nodes at a time."""
+    mine = timeline.of_runs(RUNNING, SERVING) & ~timeline.on_virtual & ~timeline.drives_elsewhere
+    codes, parts = timeline.pods["node"].cat.codes.to_numpy(), len([*blocks(int(np.count_nonzero(mine)))])
+    return sum(_united_seconds(timeline, mine & (codes % parts == part)) for part in range(parts))
+
+
+def _united_seconds(timeline: Timeline, chosen: Bools) -> float:
+    """Of chosen rows of `pods`: seconds in any of a node's, laid end to end and merged at once."""
+    start, end = (floats(timeline.pods, name)[chosen] for name in ("start_s", "end_s"))
+    start = np.clip(start, 0.0, timeline.end_s)
+    end = np.maximum(start, np.clip(np.nan_to_num(end, nan=timeline.end_s), 0.0, timeline.end_s))
+    apart = timeline.pods["node"].cat.codes.to_numpy()[chosen].astype(np.float64) * (timeline.end_s + 1.0)
+    low, high = merged(start + apart, end + apart)
     return float((high - low).sum())
 
 
@@ -141,16 +144,15 @@ def pending(timeline: Timeline) -> Pending | None:
     mine = (pods["row"] >= 0).to_numpy(dtype=bool) & ~timeline.reported
     if not mine.any():
         return None
-    waiting = timeline.of_runs(UNSCHEDULABLE)
-    end = floats(pods, "end_s")[waiting]
-    open_ = ~np.isfinite(end)
-    waited = np.where(open_, timeline.end_s, end) - floats(pods, "start_s")[waiting]
-    rest = distinct(pods["pod"].to_numpy()[mine]) - waited.size
-    values = np.concatenate((waited, np.zeros(max(rest, 0))))
-    over = np.concatenate((~open_, np.ones(max(rest, 0), dtype=bool)))
     phase_s, ran = _pending_phase(timeline, mine)
     within = {bound: float(((phase_s < bound) & ran).mean()) for bound in _WITHIN_S}
-    return Pending(summarize(phase_s, ran), within, summarize(values, over))
+    phase = summarize(phase_s, ran)
+    del phase_s, ran  # of a large test each of these is large
+    waiting = timeline.of_runs(UNSCHEDULABLE)
+    waited, over = timeline.seconds_of(waiting), np.isfinite(floats(pods, "end_s")[waiting])
+    rest = max(distinct(pods["pod"].to_numpy()[mine]) - waited.size, 0)
+    values = np.concatenate((waited, np.zeros(rest)))
+    return Pending(phase, within, summarize(values, np.concatenate((over, np.ones(rest, dtype=bool)))))
 
 
 def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
@@ -159,10 +161,9 @@ def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
     before = timeline.of_runs(UNSCHEDULABLE, SCHEDULING, PULLING, STARTING)[kept]
     start, end, pod = (timeline.pods[name].to_numpy()[kept] for name in ("start_s", "end_s", "pod"))
     first = beginnings(pod)  # the rows of a pod are adjacent
-    until = np.append(first[1:], pod.size)
     pending_s, ran = np.empty(first.size), np.empty(first.size, dtype=np.bool_)
     for here in blocks(first.size):
-        low, high = first[here.start], until[here.stop - 1]
+        low, high = first[here.start], first[here.stop] if here.stop < first.size else pod.size
         over, place = np.isfinite(end[low:high]), first[here] - low
         length = np.where(over, end[low:high], timeline.end_s) - start[low:high]
         pending_s[here] = np.add.reduceat(np.where(before[low:high], length, 0.0), place)

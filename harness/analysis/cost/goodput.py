@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.analysis.cost.cost import node_hours
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.columns import looked_up
+from harness.analysis.timeline.columns import looked_up, summed
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import RUNNING, SERVING, SUCCEEDED
 
@@ -50,13 +50,12 @@ def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
     """Spot nodes first; a kind without nodes is left out."""
     nodes, pods = timeline.run_nodes, timeline.pods
     is_spot, hours, price = nodes["spot"].to_numpy(dtype=bool), node_hours(timeline), floats(nodes, "price")
-    working = np.flatnonzero(timeline.of_runs(RUNNING, SERVING) & ~timeline.drives_elsewhere)
+    working = timeline.of_runs(RUNNING, SERVING) & ~timeline.drives_elsewhere
     pod, run = (pods[name].to_numpy()[working] for name in ("pod", "row"))
-    length = np.nan_to_num(floats(pods, "end_s")[working], nan=timeline.end_s) - floats(pods, "start_s")[working]
+    length = timeline.seconds_of(working)
     lost = np.isin(pod, np.concatenate(lost_pods(timeline)))
-    good = ~lost & (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)[run]
-    whole = np.bincount(run[good], length[good], len(timeline.runs))
-    share = np.divide(length, whole[run], out=np.zeros(length.size), where=good & (whole[run] > 0))
+    good = ~lost & looked_up((timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool), run)
+    whole = summed(run, length, good, len(timeline.runs))
     homes = pods["node"].cat
     code = homes.codes.to_numpy()[working]
     found = []
@@ -65,12 +64,14 @@ def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
         if not kind.any():
             continue
         here = looked_up(np.asarray(homes.categories.isin(nodes["name"][kind])), code)
+        useful = summed(run, length, here & good, len(timeline.runs))
         cost = float((hours * price)[kind].sum())
         found.append(
             Goodput(
                 spot, int(kind.sum()), float(hours[kind].sum()), cost if np.isfinite(cost) else None,
-                int(np.unique(pod[here & lost]).size), float(length[here & lost].sum()), float(length[here].sum()),
-                float(share[here].sum()),
+                int(np.unique(pod[here & lost]).size), float(length.sum(where=here & lost)),
+                float(length.sum(where=here)),
+                float(np.divide(useful, whole, out=np.zeros(whole.size), where=whole > 0).sum()),
             )
         )  # fmt: skip
     return tuple(found)

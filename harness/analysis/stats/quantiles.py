@@ -51,7 +51,8 @@ def summarize(values: Floats, over: Bools | None = None, levels: tuple[float, ..
     """
     known = np.isfinite(values)
     over = np.ones(values.size, dtype=bool) if over is None else over
-    values, over = values[known], over[known]
+    if not known.all():
+        values, over = values[known], over[known]
     censored = int(np.count_nonzero(~over))
     return Summary(
         count=int(values.size),

@@ -84,6 +84,15 @@ def looked_up(values: NDArray[Looked], at: "NDArray[np.integer[Any]]") -> NDArra
     return found
 
 
+def summed(numbers: "NDArray[np.integer[Any]]", weights: Floats, chosen: Bools, count: int) -> Floats:
+    """The sum of the chosen weights by number, from 0 to `count` - 1; in blocks, as `looked_up`."""
+    sums = np.zeros(count)
+    for here in blocks(numbers.size):
+        kept = chosen[here]
+        sums += np.bincount(numbers[here][kept], weights[here][kept], count)
+    return sums
+
+
 def occurring(codes: "NDArray[np.integer[Any]]", count: int) -> Bools:
     """Whether each of the codes from 0 to `count` - 1 occurs; -1 may."""
     found = np.zeros(count + 1, dtype=np.bool_)

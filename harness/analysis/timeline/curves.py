@@ -37,7 +37,8 @@ def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
     if not starts.size:
         return starts, ends
     # Nothing is open where as many have ended as have started, whichever they are.
-    starts, ends = np.sort(starts), np.sort(ends)
+    starts = np.sort(starts)
+    ends = np.sort(ends)
     apart = starts[1:] > ends[:-1]
     return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
 

@@ -26,11 +26,17 @@ from harness.model.records import Outcome
 _OF_PODS = {"start_s": "started_at", "end_s": "ended_at", "pod": "step", "task": "task", "node": "node"}
 
 
-def observed_runs(spans: pd.DataFrame, ids: "pd.Series[str]", events: pd.DataFrame, start_at: int) -> pd.DataFrame:
-    """The platform's runs, one row each: run, name, created_s, over_s, said_s, state, message."""
+def observed_runs(spans: pd.DataFrame, listed: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
+    """The platform's runs, one row each: run, name, created_s, over_s, said_s, state, message.
+
+    Args:
+        spans: of runs as a whole.
+        listed: by the number of spans' runs, their ids (run) and names.
+        events: among them, the ends that the platform reported.
+        start_at: t0 as UTC ns.
+    """
     spans = spans.iloc[beginnings(spans["run"].to_numpy())]  # a run's are adjacent
-    run, names = ids.take(spans["run"].to_numpy()).reset_index(drop=True), spans["task"].cat
-    name = pd.Series(names.categories.array.take(names.codes.to_numpy(), allow_fill=True))
+    run, name = (listed[each].take(spans["run"].to_numpy()).reset_index(drop=True) for each in ("run", "name"))
     said = (events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy(dtype=bool)
     ends = events.loc[said, ["at", "object", "reason", "message"]]
     ends, seen = _last_of_each(ends, position(ends["object"], run))
@@ -45,7 +51,7 @@ def observed_runs(spans: pd.DataFrame, ids: "pd.Series[str]", events: pd.DataFra
     return pd.DataFrame(
         {
             "run": runs,
-            "name": _picked(name, of_span),  # of a run's span `task` is the run's name
+            "name": _picked(name, of_span),
             "created_s": _picked_floats(after(spans["started_at"], start_at), of_span),
             "over_s": np.where(np.isfinite(reported), np.where(np.isfinite(ended), ended, reported), np.nan),
             "said_s": reported,

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from harness.analysis.timeline.clocks import ahead, set_back
 from harness.analysis.timeline.columns import (
@@ -18,6 +17,7 @@ from harness.analysis.timeline.columns import (
     Floats,
     Ints,
     beginnings,
+    blocks,
     category,
     distinct,
     floats,
@@ -27,7 +27,7 @@ from harness.analysis.timeline.columns import (
     within,
 )
 from harness.analysis.timeline.joining import described_tasks, joined_pods, joined_runs, observed_runs, twins
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline.memory import release, remembered
 from harness.analysis.timeline.names import Names
 from harness.analysis.timeline.ownership import namespace_of, of_others, runs_of_events
 from harness.model.argo_nodes import DRIVER_SUFFIX
@@ -98,24 +98,23 @@ class Timeline:
     @classmethod
     def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
         """Join the tables of a run folder (`harness.store.tables.load`), which need not be kept meanwhile."""
-        submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
-        ids = frames["run_ids"]["run"]
+        submissions, spans, samples, recorded = (frames[name] for name in ("submissions", "spans", "samples", "nodes"))
+        listed, names, events = frames["runs"], Names(frames["steps"]), frames["events"]
+        events = events.assign(**{name: category(events[name]) for name in _OF_EVENTS if name in events})
+        del frames  # where nobody else keeps them, each table goes once it is joined
         start_at = _start(plan, submissions, spans, events)
-        names = Names(frames["steps"])
         whole = looked_up(names.where(lambda texts: texts == ""), spans["step"].to_numpy())
-        observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], ids, events, start_at)
+        observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], listed, events, start_at)
+        ids = listed["run"]
         runs, unknown = joined_runs(submissions, observed, start_at)
         runs = runs.assign(**{name: category(runs[name]) for name in _OF_RUNS})
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
         tasks = described_tasks(spans, ids, names, runs["run"], start_at)
-        recorded, samples = frames["nodes"], shifted(frames["samples"], start_at, at="at_s")
-        foreign = observed[unknown]
+        foreign, samples = observed[unknown], shifted(samples, start_at, at="at_s")
         happened = shifted(events, start_at, at="at_s")
-        happened = happened.assign(**{name: category(happened[name]) for name in _OF_EVENTS if name in happened})
         columns = {str(name): spans[name] for name in spans}
-        # Where nobody else keeps them, each column of spans goes as soon as its intervals are there.
-        del frames, submissions, spans, events, observed
-        pa.system_memory_pool().release_unused()  # as much as the largest column
+        del submissions, spans, events, observed  # and each column of spans once its intervals are there
+        release()  # as much as the largest column
         pods, others_pods = joined_pods(columns, ids, ~whole, runs["run"], start_at)
         if "gpus_at" not in recorded:  # in older folders
             recorded = recorded.assign(gpus_at=pd.array([pd.NA] * len(recorded), dtype="Int64"))
@@ -177,6 +176,16 @@ class Timeline:
         for number in np.flatnonzero(np.isin(POD_PHASES, phases)).tolist():
             found |= phase == number
         return found
+
+    def seconds_of(self, chosen: Bools) -> Floats:
+        """How long the chosen rows of `pods` lasted, open ones until the end of the observation."""
+        start, end = floats(self.pods, "start_s"), floats(self.pods, "end_s")
+        seconds, low = np.empty(np.count_nonzero(chosen)), 0
+        for here in blocks(chosen.size):
+            part = np.nan_to_num(end[here][chosen[here]], nan=self.end_s) - start[here][chosen[here]]
+            seconds[low : low + part.size] = part
+            low += part.size
+        return seconds
 
     def numbers_of(self, names: Iterable[str]) -> Ints:
         """The positions in `names` of the pods with these names, ascending."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
-from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct, floats
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import POD_LOGS, RUNNING, STORING, UPLOAD_SECONDS
@@ -56,26 +56,28 @@ def storing(timeline: Timeline) -> Storing:
     """Add up the phases of pods, and extrapolate from those whose logs were read to all pods of their tasks."""
     pods = timeline.pods
     shares = waits_so_far(timeline).shares()
-    rows = {phase: np.flatnonzero(timeline.of_runs(phase)) for phase in (RUNNING, STORING)}
-    lengths = {phase: _lengths(timeline, chosen) for phase, chosen in rows.items()}
     named = np.zeros(len(timeline.names), dtype=np.bool_)
     named[logged_pods(timeline)] = True
     logged = named[pods["pod"].to_numpy()]
-    task, tasks = pods["task"].cat.codes.to_numpy(), len(pods["task"].cat.categories)
+    codes, tasks = pods["task"].cat.codes.to_numpy(), len(pods["task"].cat.categories)
+    task, read, lengths = {}, {}, {}
+    for phase in (RUNNING, STORING):
+        there = timeline.of_runs(phase)
+        task[phase], read[phase], lengths[phase] = codes[there], logged[there], timeline.seconds_of(there)
+        np.maximum(lengths[phase], 0.0, out=lengths[phase])
 
     def by_task(phase: str, chosen: Bools) -> Floats:
-        there = chosen[rows[phase]]
-        return np.bincount(task[rows[phase][there]], lengths[phase][there], tasks).astype(np.float64)
+        return np.bincount(task[phase][chosen], lengths[phase][chosen], tasks).astype(np.float64)
 
-    run, stored = by_task(RUNNING, logged), by_task(STORING, logged)
+    run, stored = by_task(RUNNING, read[RUNNING]), by_task(STORING, read[STORING])
     ratio = stored / np.maximum(run + stored, 1e-9)
-    others_run, others_stored = by_task(RUNNING, ~logged), by_task(STORING, ~logged)
+    others_run, others_stored = by_task(RUNNING, ~read[RUNNING]), by_task(STORING, ~read[STORING])
     estimated = stored + np.maximum(others_stored, ratio * (others_run + others_stored))
     seen, total = float((stored + others_stored).sum()), float(estimated.sum())
     running = float(lengths[RUNNING].sum())
     hidden = min((total - seen) / max(running, 1e-9), 1.0)
     by_task_hidden = (estimated - stored - others_stored) / np.maximum(run + others_run, 1e-9)
-    of_pods = lengths[STORING][logged[rows[STORING]]] if logged.any() else lengths[STORING]
+    of_pods = lengths[STORING][read[STORING]] if logged.any() else lengths[STORING]
     return Storing(
         seen=shares[STORING],
         total_s=total,
@@ -96,12 +98,6 @@ def _unread(timeline: Timeline) -> str:
     if said.str.contains(": 403 ", regex=False).any():
         return "no permission to read logs of pods"
     return "the kubelets did not hand out logs of pods"
-
-
-def _lengths(timeline: Timeline, rows: Ints) -> Floats:
-    """Seconds of these rows of `Timeline.pods`; open ones last until nothing was recorded."""
-    end = np.nan_to_num(floats(timeline.pods, "end_s")[rows], nan=timeline.end_s)
-    return np.maximum(end - floats(timeline.pods, "start_s")[rows], 0.0)
 
 
 def logged_pods(timeline: Timeline) -> Ints:

@@ -44,12 +44,10 @@ class WastedWork:
 @remembered
 def wasted_work(timeline: Timeline) -> WastedWork | None:
     """Sum up lost pods; none when no pod ran."""
-    working = np.flatnonzero(timeline.of_runs(RUNNING, SERVING))
-    if not working.size:
+    working = timeline.of_runs(RUNNING, SERVING)
+    if not working.any():
         return None
-    pod = timeline.pods["pod"].to_numpy()[working]
-    start, end = (floats(timeline.pods, name)[working] for name in ("start_s", "end_s"))
-    length = np.nan_to_num(end, nan=timeline.end_s) - start
+    pod, length = timeline.pods["pod"].to_numpy()[working], timeline.seconds_of(working)
     lost = np.isin(pod, np.concatenate(lost_pods(timeline)))
     return WastedWork(distinct(pod[lost]), float(length[lost].sum()), float(length.sum()))
 
