@@ -168,17 +168,21 @@ class _Problem:
         return np.asarray(-0.5 * (quadratic + determinant) - np.log(self.weight_s).sum(), dtype=np.float64)
 
     def solve(self, targets: Floats, priors: Floats, noise: float) -> Floats:
-        """Non-negative shares that minimise the penalised squares, for all columns at once: (k, B)."""
-        gram = self.design.T @ self.design / noise**2 + np.eye(self.prior.size)
-        right = self.design.T @ targets / noise**2 + priors
-        best, cost = np.zeros_like(right), np.zeros(right.shape[1])
+        """Non-negative shares that minimise the penalised squares, for all columns at once: (k, B).
+
+        The penalty is further rows. By QR decomposition, since squares of tests of very different sizes are singular.
+        """
+        whole, design = np.linalg.qr(np.vstack((self.design / noise, np.eye(self.prior.size))))
+        right = whole.T @ np.vstack((targets / noise, priors))
+        best, explained = np.zeros_like(priors), np.zeros(right.shape[1])
         for size in range(1, self.prior.size + 1):
             for free in combinations(range(self.prior.size), size):
                 rows: Ints = np.array(free)
-                found = np.linalg.solve(gram[np.ix_(rows, rows)], right[rows])
-                gain = -(found * right[rows]).sum(axis=0)  # of the objective at a stationary point, doubled
-                better = (found >= 0).all(axis=0) & (gain < cost)
-                cost[better] = gain[better]
+                q, r = np.linalg.qr(design[:, rows])
+                along = q.T @ right
+                found, squares = np.linalg.solve(r, along), (along**2).sum(axis=0)
+                better = (found >= 0).all(axis=0) & (squares > explained)
+                explained[better] = squares[better]
                 best[:, better] = 0.0
                 best[np.ix_(rows, better)] = found[:, better]
         return best

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.capacity.answer import Question, answer
@@ -107,6 +107,8 @@ def test_the_ends_of_how_many_runs_are_done_in_time_with_95_and_5_percent():
     st.integers(1, 10**4),
     st.integers(1, 100),
 )
+@example([(1, 159, 21859.0), (133, 1, 2.0)], 543, 1)  # their squares are singular
+@example([(1, 500, 1e6), (10**4, 1, 1.0)], 10**4, 100)
 def test_any_table_gives_ordered_monotone_answers(rows, runs, nodes):
     model = fitted([Observation(*row) for row in rows], count=300)
     low, middle, high = model.durations(runs, nodes, (0.05, 0.5, 0.95))[:, 0]
