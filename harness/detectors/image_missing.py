@@ -20,7 +20,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     events, runs = own_events(timeline), timeline.runs
     events = events[(events["kind"] == "Pod").to_numpy(dtype=bool)]
     failed = events["reason"].isin(_PULL_FAILED) | (
-        (events["reason"] == "Failed") & events["message"].fillna("").str.contains(_WORDS)
+        (events["reason"] == "Failed") & events["message"].str.contains(_WORDS)
     )
     broken = events[failed.to_numpy(dtype=bool)]
     if not len(broken):
@@ -28,7 +28,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     pods, hit = broken["object"].nunique(), runs["run"].isin(broken["run"])
     stuck = int((hit & (runs["state"] != SUCCEEDED)).sum())
     share = stuck / max(len(runs), 1)
-    example = max(broken["message"].fillna("").astype(str), key=len)
+    example = max(broken["message"].astype(str), key=len)
     facts = (
         Evidence(f"images of {pods:,} pods could not be pulled: “{example[:240]}”", float(pods), "pods", "events"),
         Evidence(f"{stuck:,} runs ({share:.1%}) with such a pod did not succeed", share, "share", "submissions"),

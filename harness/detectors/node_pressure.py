@@ -35,7 +35,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     """Evictions by a kubelet: the pod says for lack of what, and its node of the workflow says it too."""
     events = own_events(timeline)
     evicted = events[(events["reason"] == "Evicted") & (events["kind"] == "Pod")]
-    pressed = evicted[evicted["message"].fillna("").str.contains(NODE_PRESSURE)]
+    pressed = evicted[evicted["message"].str.contains(NODE_PRESSURE)]
     failed = [f for f in failures(timeline) if f.says(NODE_PRESSURE)]
     if not len(pressed) and not failed:
         require_reasons(timeline)

@@ -45,7 +45,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _is_killed(events: pd.DataFrame) -> Bools:
-    said = (events["reason"] == _REASON) | events["message"].fillna("").str.contains(_REASON)
+    said = (events["reason"] == _REASON) | events["message"].str.contains(_REASON)
     return ((events["kind"] == "Pod") & said).to_numpy(dtype=bool)
 
 

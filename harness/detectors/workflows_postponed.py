@@ -24,7 +24,7 @@ _POSTPONED = "postponed because too many workflows are already running"
 def detect(timeline: Timeline) -> list[Finding]:
     """What waiting workflows say, as the controller writes it."""
     own = own_events(timeline)
-    postponed = own[own["message"].fillna("").astype(str).str.contains(_POSTPONED, regex=False)]
+    postponed = own[own["message"].astype(str).str.contains(_POSTPONED, regex=False)]
     if not len(postponed):
         return []
     runs = int(postponed["run"].nunique())

@@ -81,7 +81,7 @@ def summarized(timeline: "Timeline") -> Summary:
         timeline.start_at,
         measured(timeline),
         validity(timeline).reasons,
-        dict(zip(named["object"].astype(str), named["message"].fillna("").astype(str), strict=True)),
+        dict(zip(named["object"].astype(str), named["message"].astype(str), strict=True)),
         _nodes(timeline),
         recorded(timeline),
     )

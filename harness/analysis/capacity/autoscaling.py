@@ -43,7 +43,7 @@ def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
     """The decisions in order of time; one decision is reported in an event of each pod that it helps."""
     events = timeline.events[timeline.events["reason"] == TRIGGERED_SCALE_UP]
     decisions: dict[tuple[str, ...], ScaleUp] = {}
-    for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"].fillna(""), strict=True)):
+    for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"], strict=True)):
         for found in _DECISION.findall(message):
             group, before, after, limit = found
             decisions.setdefault(found, ScaleUp(at_s, group, int(before), int(after), int(limit)))
@@ -61,7 +61,7 @@ def requests(timeline: Timeline) -> Floats:
         claimed = dict(zip(created["object"].astype(str), floats(created, "at_s").tolist(), strict=True))
     failed, came = (set(of_reason[name]["object"]) if name in of_reason else set() for name in (CLAIM_FAILED, _CAME))
     events = timeline.events[timeline.events["reason"] == _NOMINATED]
-    for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"].fillna(""), strict=True)):
+    for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"], strict=True)):
         for name in _REQUESTED.findall(message):  # one machine is announced to each pod that it is for
             claimed.setdefault(name, at_s)
     asked = [decision.at_s for decision in scale_ups(timeline) for _ in range(decision.after - decision.before)]

@@ -25,6 +25,7 @@ _SHARE = np.array([0.0, 1.0, 0.0, 0.0])
 _SHARE_DEVIATION = np.array([0.3, 0.5, 0.3, 0.3])
 # Prior: repeated tests differ by 10 %, within a factor of two. A few observations can't determine that.
 _USUAL_NOISE, _NOISE_FACTOR = 0.1, 2.0
+_MOST_OFF = 3.0  # an observation's weight is its duration or the fitted one, within this factor of it
 _NOISES = np.geomspace(0.004, 0.5, 25)
 _POWERS = {0.5: 0.4, 1.0: 0.6}  # with their prior probabilities
 _JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
@@ -148,11 +149,10 @@ class _Problem:
         deviation = _SHARE_DEVIATION[: features.shape[1]]
         scale = deviation * took[largest] / reference
         prior = _SHARE[: features.shape[1]] / deviation
-        weighted = cls(law, 1.0, features * scale / took[:, None], np.ones(took.size), took, prior, scale)
         # Weighting by measured durations favours short ones: weight once more, by fitted durations.
-        shares = weighted.solve(weighted.target[:, None], prior[:, None], _USUAL_NOISE)[:, 0]
-        fitted = took * (weighted.design @ shares)
-        fitted = np.clip(fitted, took / 3, took * 3)
+        weighted = features * scale / took[:, None]
+        shares = _solved(weighted, np.ones((took.size, 1)), prior[:, None], _USUAL_NOISE)[:, 0]
+        fitted = np.clip(took * (weighted @ shares), took / _MOST_OFF, took * _MOST_OFF)
         weight_s = fitted**power * np.exp(np.log(fitted).mean()) ** (1 - power)
         return cls(law, power, features * scale / weight_s[:, None], took / weight_s, weight_s, prior, scale)
 
@@ -167,26 +167,6 @@ class _Problem:
         determinant = (rest.size - eigenvalues.size) * np.log(variance[:, 0]) + np.log(spread).sum(axis=1)
         return np.asarray(-0.5 * (quadratic + determinant) - np.log(self.weight_s).sum(), dtype=np.float64)
 
-    def solve(self, targets: Floats, priors: Floats, noise: float) -> Floats:
-        """Non-negative shares that minimise the penalised squares, for all columns at once: (k, B).
-
-        The penalty is further rows. By QR decomposition, since squares of tests of very different sizes are singular.
-        """
-        whole, design = np.linalg.qr(np.vstack((self.design / noise, np.eye(self.prior.size))))
-        right = whole.T @ np.vstack((targets / noise, priors))
-        best, explained = np.zeros_like(priors), np.zeros(right.shape[1])
-        for size in range(1, self.prior.size + 1):
-            for free in combinations(range(self.prior.size), size):
-                rows: Ints = np.array(free)
-                q, r = np.linalg.qr(design[:, rows])
-                along = q.T @ right
-                found, squares = np.linalg.solve(r, along), (along**2).sum(axis=0)
-                better = (found >= 0).all(axis=0) & (squares > explained)
-                explained[better] = squares[better]
-                best[:, better] = 0.0
-                best[np.ix_(rows, better)] = found[:, better]
-        return best
-
     def draw(self, counts: Ints, random: np.random.Generator) -> Draws:
         """`counts[k]` draws at the k-th noise level."""
         found, noises = [], []
@@ -195,8 +175,29 @@ class _Problem:
                 continue
             targets = self.target[:, None] + noise * random.standard_normal((self.target.size, count))
             priors = self.prior[:, None] + random.standard_normal((self.prior.size, count))
-            shares = self.solve(targets, priors, noise).T
+            shares = _solved(self.design, targets, priors, noise).T
             possible = shares.any(axis=1)  # every test takes some time
             found.append(shares[possible] * self.scale)
             noises.append(noise * random.standard_normal(count)[possible])
         return Draws(self.law, np.concatenate(found), np.concatenate(noises), self.power, self.reference_s)
+
+
+def _solved(design: Floats, targets: Floats, priors: Floats, noise: float) -> Floats:
+    """Non-negative shares that minimise the penalised squares, for all columns at once: (k, B).
+
+    The penalty is further rows. By QR decomposition, since squares of tests of very different sizes are singular.
+    """
+    whole, design = np.linalg.qr(np.vstack((design / noise, np.eye(len(priors)))))
+    right = whole.T @ np.vstack((targets / noise, priors))
+    best, explained = np.zeros_like(priors), np.zeros(right.shape[1])
+    for size in range(1, len(priors) + 1):
+        for free in combinations(range(len(priors)), size):
+            rows: Ints = np.array(free)
+            q, r = np.linalg.qr(design[:, rows])
+            along = q.T @ right
+            found, squares = np.linalg.solve(r, along), (along**2).sum(axis=0)
+            better = (found >= 0).all(axis=0) & (squares > explained)
+            explained[better] = squares[better]
+            best[:, better] = 0.0
+            best[np.ix_(rows, better)] = found[:, better]
+    return best

@@ -32,8 +32,7 @@ class Curve:
 
     def at(self, nodes: Floats | float) -> Floats:
         """The throughput on `nodes` nodes."""
-        n = np.asarray(nodes, dtype=np.float64)
-        return np.asarray(self.gamma * n / (1 + self.sigma * (n - 1) + self.kappa * n * (n - 1)), dtype=np.float64)
+        return _universal(np.asarray(nodes, dtype=np.float64), self.gamma, self.sigma, self.kappa)
 
     def efficiency(self, nodes: Floats | float) -> Floats:
         """The throughput per node as a share of one node's."""
@@ -98,8 +97,7 @@ class Scaling:
 
     def band(self, nodes: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
         """The pointwise interval of throughput on `nodes` nodes, at `level`: (low, high)."""
-        gamma, sigma, kappa = (self.resampled[:, k, None] for k in range(3))
-        curves = gamma * nodes / (1 + sigma * (nodes - 1) + kappa * nodes * (nodes - 1))
+        curves = _model(nodes, self.resampled)
         low, high = np.quantile(curves, ((1 - level) / 2, (1 + level) / 2), axis=0)
         return low, high
 
@@ -147,10 +145,14 @@ def _interval(curve: Curve, curves: list[Curve], of: Callable[[Curve], float | N
     return Interval(of(curve), float(low) if np.isfinite(low) else None, float(high) if np.isfinite(high) else None)
 
 
+def _universal(nodes: Floats, gamma: Floats | float, sigma: Floats | float, kappa: Floats | float) -> Floats:
+    """The Universal Scalability Law."""
+    return np.asarray(gamma * nodes / (1 + sigma * (nodes - 1) + kappa * nodes * (nodes - 1)), dtype=np.float64)
+
+
 def _model(nodes: Floats, coefficients: Floats) -> Floats:
     """Throughput of each row of coefficients, shape (B, n)."""
-    gamma, sigma, kappa = (coefficients[:, k, None] for k in range(3))
-    return np.asarray(gamma * nodes / (1 + sigma * (nodes - 1) + kappa * nodes * (nodes - 1)), dtype=np.float64)
+    return _universal(nodes, *(coefficients[:, k, None] for k in range(3)))
 
 
 def _fit(nodes: Floats, throughput: Floats, law: str) -> Floats:
@@ -164,11 +166,12 @@ def _fit(nodes: Floats, throughput: Floats, law: str) -> Floats:
     error = ((throughput - _model(nodes, at)) ** 2).sum(axis=1)
     for _ in range(_STEPS):
         residual, jacobian = throughput - _model(nodes, at), _jacobian(nodes, at)
-        slope = np.einsum("bnk,bn->bk", jacobian, residual)
+        transposed = jacobian.transpose(0, 2, 1)
+        slope = (transposed @ residual[:, :, None])[:, :, 0]
         # A coefficient at its bound whose step points below it stays fixed.
         moving: Bools = free & ((at > 0) | (slope > 0))
-        curvature = np.einsum("bnk,bnl->bkl", jacobian, jacobian) * (moving[:, :, None] & moving[:, None, :])
-        diagonal = np.einsum("bkk->bk", curvature)
+        curvature = (transposed @ jacobian) * (moving[:, :, None] & moving[:, None, :])
+        diagonal = curvature.diagonal(axis1=1, axis2=2)
         lifted = np.where(moving, diagonal * damping[:, None] + 1e-300, 1.0)
         step = np.linalg.solve(curvature + lifted[:, :, None] * np.eye(3), (slope * moving)[:, :, None])[:, :, 0]
         tried = np.maximum(at + step, 0.0)

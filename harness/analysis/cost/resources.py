@@ -142,7 +142,7 @@ def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[St
 
 def _killed(timeline: Timeline) -> dict[str, int]:
     events = timeline.events
-    mine = (events["kind"] == "Pod") & ((events["reason"] == _OOM) | events["message"].fillna("").str.contains(_OOM))
+    mine = (events["kind"] == "Pod") & ((events["reason"] == _OOM) | events["message"].str.contains(_OOM))
     pods = timeline.pods_called(events["object"][mine]).drop_duplicates("pod")
     return {str(task): int(count) for task, count in pods["task"].astype(str).value_counts().items()}
 

@@ -202,7 +202,7 @@ def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":
     """The texts at these positions; "" at -1."""
     if not len(column):
         return pd.Series([""] * at.size, dtype="str")
-    return column.fillna("").take(np.maximum(at, 0)).reset_index(drop=True).mask(at < 0, "")
+    return column.take(np.maximum(at, 0)).reset_index(drop=True).mask(at < 0, "")
 
 
 def _picked_floats(values: Floats, at: Ints) -> Floats:

@@ -27,7 +27,7 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], names: Na
         own: per name, whether it is of a pod of this test's runs; where none was observed, those in the runs' namespace
             count as its.
     """
-    run, of_pod = events["run"].fillna(""), (events["kind"] == "Pod").to_numpy(dtype=bool)
+    run, of_pod = events["run"], (events["kind"] == "Pod").to_numpy(dtype=bool)
     ours = within(run, runs) & (run != "").to_numpy(dtype=bool)
     if of_pod.any():
         # Looked up the other way round: a large test has millions of pods, and events of some.

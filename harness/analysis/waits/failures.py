@@ -102,7 +102,7 @@ def own_events(timeline: Timeline) -> pd.DataFrame:
 
 @remembered
 def _is_own(timeline: Timeline) -> Bools:
-    run = timeline.events["run"].fillna("")
+    run = timeline.events["run"]
     return np.asarray((run != "").to_numpy(dtype=bool) & within(run, timeline.runs["run"]), dtype=np.bool_)
 
 
@@ -111,7 +111,7 @@ def reasons(timeline: Timeline) -> dict[str, list[Said]]:
     """By run, failed or not: what its workflow's nodes and its pods say about failures, the most precise first."""
     found: dict[str, list[Said]] = defaultdict(list)
     ends = _bad_ends(timeline.events)
-    logged = (ends["reason"] == LAUNCHER_ERROR) & ~ends["message"].fillna("").str.fullmatch(_COMMAND_FAILED)
+    logged = (ends["reason"] == LAUNCHER_ERROR) & ~ends["message"].str.fullmatch(_COMMAND_FAILED)
     # The launcher names the cause of what its node and its pod only know as an exit code.
     first, last = (ends[chosen.to_numpy(dtype=bool)] for chosen in (logged, ~logged))
     for run, said in (*_of_pods(timeline, first), *_of_nodes(timeline.events), *_of_pods(timeline, last)):
@@ -120,16 +120,16 @@ def reasons(timeline: Timeline) -> dict[str, list[Said]]:
 
 
 def _of_nodes(events: pd.DataFrame) -> Iterator[tuple[str, Said]]:
-    of_tasks = events[((events["kind"] == OF_TASK) & events["reason"].isin(_BAD_TASKS)).to_numpy(dtype=bool)]
-    for run, task, message in zip(of_tasks["run"], of_tasks["object"], of_tasks["message"].fillna(""), strict=True):
-        yield str(run), Said(message, task=task)
-    argos = events[((events["kind"] == "Workflow") & events["reason"].isin(_BAD_NODES)).to_numpy(dtype=bool)]
-    for run, message in zip(argos["run"].fillna(""), argos["message"].fillna(""), strict=True):
-        yield str(run), Said(message.removeprefix(_COMBINED).partition(": ")[2].strip())
+    of_tasks = events[(events["kind"] == OF_TASK) & events["reason"].isin(_BAD_TASKS)]
+    for run, task, message in of_tasks[["run", "object", "message"]].itertuples(index=False):
+        yield run, Said(message, task=task)
+    argos = events[(events["kind"] == "Workflow") & events["reason"].isin(_BAD_NODES)]
+    for run, message in argos[["run", "message"]].itertuples(index=False):
+        yield run, Said(message.removeprefix(_COMBINED).partition(": ")[2].strip())
 
 
 def _bad_ends(events: pd.DataFrame) -> pd.DataFrame:
-    return events[(events["kind"] == "Pod").to_numpy(dtype=bool) & events["reason"].isin(BAD_ENDS).to_numpy()]
+    return events[(events["kind"] == "Pod") & events["reason"].isin(BAD_ENDS)]
 
 
 def _of_pods(timeline: Timeline, ends: pd.DataFrame) -> Iterator[tuple[str, Said]]:
@@ -140,11 +140,10 @@ def _of_pods(timeline: Timeline, ends: pd.DataFrame) -> Iterator[tuple[str, Said
         for step, row in zip(pods["step"], pods["row"], strict=True)
         if row >= 0
     }
-    columns = ("object", "run", "reason", "message")
-    for pod, run, reason, message in zip(*(ends[name].fillna("") for name in columns), strict=True):
+    for pod, run, reason, message in ends[["object", "run", "reason", "message"]].itertuples(index=False):
         named = reason in _PLAIN or reason in message
         text = message if named else f"{reason}: {message}" if message else reason
-        yield run or run_of.get(pod, ""), Said(text, *place.get(pod, ("", "")))
+        yield run or run_of.get(pod, ""), Said(text, *place.get(pod, ()))
 
 
 def canonical(message: str) -> str:

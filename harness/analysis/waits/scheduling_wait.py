@@ -99,7 +99,7 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     reasons = events["reason"]
     not_triggered = events[reasons == NOT_TRIGGERED_SCALE_UP]
     failed = [str(message) for message in events["message"][reasons.isin(_FAILED_SCALE_UP)].fillna("")]
-    failed += [str(message) for message in not_triggered["message"].fillna("") if _BACKS_OFF.search(message)]
+    failed += [str(message) for message in not_triggered["message"] if _BACKS_OFF.search(message)]
     coming = provisioning_times(timeline)
     requested = requests(timeline)
     waiting, found = timeline.stretches(UNSCHEDULABLE), lacking(timeline)
@@ -125,7 +125,7 @@ def _waiting(shares: Mapping[str, float]) -> float:
 def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
     events = timeline.events[timeline.events["reason"] == FAILED_SCHEDULING]
     found: Counter[str] = Counter()
-    for message, count in zip(events["message"].fillna(""), floats(events, "count").tolist(), strict=True):
+    for message, count in zip(events["message"], floats(events, "count").tolist(), strict=True):
         for lack in set(_LACKS.findall(message)):
             found[lack] += int(count)
     return tuple(found.most_common())
@@ -134,7 +134,7 @@ def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
 def _at_max(timeline: Timeline) -> str:
     """Evidence that the autoscaler was at its maximum: its own message, or its last decision; "" without any."""
     events = timeline.events[timeline.events["reason"].isin(_MAY_SAY_MAX)]
-    for message in events["message"].fillna(""):
+    for message in events["message"]:
         if _AT_MAX.search(message):
             return str(message)
     full = [d for d in scale_ups(timeline) if d.after >= d.limit]

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.capacity.answer import Question, answer
-from harness.analysis.capacity.fit import fit
+from harness.analysis.capacity.fit import _Problem, fit
 from harness.analysis.capacity.model import AMDAHL, LINEAR, USL, Law, Observation
 
 SIZES = [(runs, nodes) for nodes in (2, 4, 8, 16) for runs in (40, 100, 200)]
@@ -99,6 +99,18 @@ def test_the_ends_of_how_many_runs_are_done_in_time_with_95_and_5_percent():
     for runs, sure in ((found.low, 0.95), (found.value, 0.5), (found.high, 0.05)):
         assert chance(runs) >= sure - 0.001
         assert chance(runs + 1) <= sure + 0.001
+
+
+@pytest.mark.parametrize(("factor", "off"), [(100.0, 1 / 3), (0.2, 3.0)])
+def test_an_outlier_weighs_as_a_third_to_three_times_its_duration(factor, off):
+    """By the fitted duration alone a single slow test would count a hundred times as much as the others."""
+    ordinary = measured(linear, SIZES * 10)
+    runs, nodes = ordinary[5].runs, ordinary[5].nodes
+    observations = [*ordinary, Observation(runs, nodes, factor * linear(runs, nodes))]
+    weights = _Problem.of(Law(LINEAR, waves=False), 1.0, observations).weight_s
+    ratio = weights / [each.duration_s for each in observations]
+    assert ratio[-1] == pytest.approx(off)
+    assert ((ratio >= 1 / 3 - 1e-12) & (ratio <= 3 + 1e-12)).all()
 
 
 @settings(max_examples=15, deadline=None)

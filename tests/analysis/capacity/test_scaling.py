@@ -150,3 +150,10 @@ def test_the_ends_of_an_interval_are_those_of_resamples():
         values = sorted(of(Curve(USL, *row)) or np.inf for row in found.resampled.tolist())
         low, high = values[4], values[94]  # the 5th and the 95th of 99: the least that 5 % and 95 % do not exceed
         assert (interval.low, interval.high) == (low, high if np.isfinite(high) else None)
+
+
+def test_the_criterion_of_a_perfect_fit_is_that_of_an_error_by_rounding():
+    nodes = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    found = fit(nodes, 2 * nodes, np.random.default_rng(1), resamples=10)
+    squares = 4 * 55  # of the throughput; the variance is a parameter, too
+    assert found.criteria[LINEAR] == pytest.approx(5 * np.log(1e-20 * squares / 5) + 2 * 2 + 2 * 2 * 3 / 2)
