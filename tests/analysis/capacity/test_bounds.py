@@ -29,21 +29,52 @@ def test_a_token_bucket_shows_the_apis_bound(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fault", "part", "per_hour"),
+    ("fault", "part", "per_hour", "how"),
     [
-        ("store-slow", "artifact store", None),
-        ("api-throttled", "API server", 5 * 3600),  # the injected rate
-        ("controller-backlog", "controller", None),
-        ("adapter-slow", "adapters", None),
+        ("store-slow", "artifact store", None, "concurrent requests on average"),
+        ("api-throttled", "API server", 5 * 3600, "consecutive responses"),  # the injected rate
+        ("controller-backlog", "controller", None, "while others waited"),
+        ("adapter-slow", "adapters", None, "concurrent requests on average"),
     ],
 )
-def test_the_resource_that_an_injected_fault_slows_is_the_bottleneck(fault, part, per_hour):
+def test_the_resource_that_an_injected_fault_slows_is_the_bottleneck(fault, part, per_hour, how):
     timeline = simulated(CASES[fault], 1.0, seed=1)
     first = bounds(timeline)[0]
     assert first.part == part
     assert first.utilisation > (0.85 if per_hour is None else 0.5)
+    assert how in first.how
+    assert first.servers == 1
+    assert first.per_hour == pytest.approx(3600 / first.demand_s)
     if per_hour is not None:
         assert first.per_hour == pytest.approx(per_hour, rel=0.02)
+
+
+def paced(place, *, first_s, count=40):
+    """Two pods of 1 s for each of the runs of a burst at 100 s; the controller makes one pod each second from 102 s on.
+
+    First pods at once, `first_s` later, if that is given.
+    """
+    story = Story(intended=count)
+    for seq in range(count):
+        run = story.submit(seq, due=100.0, lag=0.0)
+        first = 100.0 + first_s if first_s else 102.0 + seq
+        second = 102.0 + seq + (0 if first_s else count)
+        story.pod(run, "first", "n", (RUNNING, first, first + 1.0))
+        story.pod(run, "second", "n", (RUNNING, second, second + 1.0))
+        story.run(run, 100.0, second + 1.0)
+    return story.timeline(place)
+
+
+def test_a_controller_that_makes_a_pod_each_second_has_that_bound(tmp_path):
+    (controller,) = bounds(paced(tmp_path, first_s=0.0))
+    assert controller.part == "controller"
+    assert controller.per_hour == pytest.approx(3600 / 2, rel=0.03)  # two pods a run
+    assert controller.how == "runs got their next pod at 1.0/s while others waited, and a run waits 2.0 times"
+
+
+def test_where_first_pods_come_at_once_the_controller_is_not_at_its_limit(tmp_path):
+    """The others wait for its next look at their run."""
+    assert bounds(paced(tmp_path, first_s=0.5)) == ()
 
 
 def test_no_bound_is_below_the_measured_throughput():
