@@ -12,7 +12,7 @@ from harness.detectors import detectors, diagnose
 from harness.detectors.capability import Capability
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as HETIDA_FAULTS
-from tests.support.injected import INJECTED, plausible
+from tests.support.injected.every_fault import INJECTED, plausible
 from tests.support.timelines import Story
 
 DETECTORS = {detector.NAME: detector for detector in detectors()}

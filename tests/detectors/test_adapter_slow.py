@@ -4,7 +4,7 @@ import pytest
 
 from harness.detectors.adapter_slow import detect
 from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
-from tests.support.injected import executed
+from tests.support.injected.loads import executed
 from tests.support.injection.case import Case, simulated
 from tests.support.timelines import Story
 

@@ -12,7 +12,8 @@ from harness.detectors import (
     workflows_postponed,
 )
 from harness.detectors.detector import CannotJudgeError
-from tests.support.injected import cached, capped, db, piling_up, steady, waiting
+from tests.support.injected.control_plane import cached, db, piling_up, waiting
+from tests.support.injected.loads import capped, steady
 
 MUTEX = "Waiting for team-a/Mutex/shared lock. Lock status: 0/1"
 SEMAPHORE = "Waiting for team-a/ConfigMap/limits/gpu lock. Lock status: 0/4"

@@ -8,7 +8,8 @@ import pytest
 
 from harness.analysis.capacity.autoscaling import provisioning_times, requests
 from harness.detectors import diagnose
-from tests.support.injected import autoscaled, spot, steady
+from tests.support.injected.loads import steady
+from tests.support.injected.nodes import autoscaled, spot
 
 GREW = ("Pod", "p", "TriggeredScaleUp", "pod triggered scale-up: [{steps 6->7 (max: 20)}]")
 NOMINATED = ("Pod", "p", "Nominated", "Pod should schedule on: nodeclaim/default-tn8fg")

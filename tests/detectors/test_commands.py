@@ -11,7 +11,7 @@ import pytest
 from harness.detectors import diagnose
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS
 from harness.simulator.profile.file import load_profile
-from tests.support.injected import INJECTED
+from tests.support.injected.every_fault import INJECTED
 from tests.support.injection.case import simulated
 from tests.support.injection.cases import CASES
 from tests.support.rehearsal import Rehearsal, Shell

@@ -7,7 +7,7 @@ import pytest
 from harness.detectors import diagnose
 from harness.detectors.confidence import calibrated, shifted
 from harness.model.findings import Finding
-from tests.support.injected import overstated
+from tests.support.injected.nodes import overstated
 from tests.support.injection.judging import Named, Truth, Verdict
 from tests.support.injection.reliability import fitted, reliability
 

@@ -12,7 +12,8 @@ from harness.model.records import Span
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.kube_objects.metrics import workflow_controller
 from harness.simulator.profile import Controller
-from tests.support.injected import backlog, controller, etcd, steady, waiting
+from tests.support.injected.control_plane import backlog, controller, etcd, waiting
+from tests.support.injected.loads import steady
 from tests.support.injection.case import Case, profile_of, simulated
 from tests.support.injection.seen import seen
 from tests.support.timelines import GIB

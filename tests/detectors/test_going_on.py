@@ -6,7 +6,7 @@ from harness.analysis.timeline import Timeline
 from harness.detectors import diagnose
 from harness.model.phases import PULLING, SCHEDULING
 from harness.store.tables import load
-from tests.support.injected import executed, steady
+from tests.support.injected.loads import executed, steady
 from tests.support.injection.live import until
 from tests.support.timelines import Story, at
 

@@ -4,7 +4,8 @@ import pytest
 
 from harness.detectors import detectors, diagnose, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING
-from tests.support.injected import INJECTED, NODES, plausible, steady, with_volume
+from tests.support.injected.every_fault import INJECTED, plausible
+from tests.support.injected.loads import NODES, steady, with_volume
 from tests.support.injection.seen import SOURCES, seen
 from tests.support.timelines import Story
 

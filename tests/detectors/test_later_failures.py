@@ -5,7 +5,7 @@ import pytest
 from harness.detectors import diagnose
 from harness.detectors.detector import refused
 from harness.model import Outcome
-from tests.support.injected import steady, with_volume
+from tests.support.injected.loads import steady, with_volume
 
 _UNREACHABLE = (
     "unable to write outputs: Put http://seaweedfs:9000/: dial tcp: i/o timeout: timed out waiting for the condition"

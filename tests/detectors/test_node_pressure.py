@@ -7,7 +7,7 @@ import pytest
 from harness.detectors import node_pressure
 from harness.model import Event, Node
 from harness.model.phases import REQUESTED_EPHEMERAL_BYTES
-from tests.support.injected import evicted
+from tests.support.injected.nodes import evicted
 from tests.support.timelines import GIB, Story
 
 _WORDS = "The node was low on resource: ephemeral-storage. Threshold quantity: 10120387530, available: 9987652Ki."

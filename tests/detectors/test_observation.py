@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.detectors import censoring, diagnose, observer_gaps
 from harness.model.phases import GAP, WRONG_CLUSTER
-from tests.support.injected import steady
+from tests.support.injected.loads import steady
 from tests.support.timelines import Story
 
 

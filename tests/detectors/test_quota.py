@@ -12,7 +12,9 @@ from harness.model.records import Outcome
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.profile import Quota as Limits
-from tests.support.injected import noisy_tenants, steady, waiting
+from tests.support.injected.control_plane import waiting
+from tests.support.injected.loads import steady
+from tests.support.injected.services import noisy_tenants
 from tests.support.real_kubernetes import RealCluster
 from tests.support.timelines import Story
 

@@ -12,7 +12,8 @@ from harness.detectors.diagnosis import DEFECT
 from harness.model import Event, Node, Sample, Span, Submission
 from reports import document
 from reports.summary import summary
-from tests.support.injected import INJECTED, plausible, steady, with_volume
+from tests.support.injected.every_fault import INJECTED, plausible
+from tests.support.injected.loads import steady, with_volume
 from tests.support.timelines import Story, burst
 
 STORIES = {**INJECTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}

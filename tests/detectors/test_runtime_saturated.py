@@ -8,7 +8,7 @@ import pytest
 from harness.analysis.services.contention import Contention
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.detectors import diagnose, runtime_saturated
-from tests.support.injected import executed
+from tests.support.injected.loads import executed
 from tests.support.injection.case import Case, profile_of, records, simulated
 from tests.support.injection.installations import draw
 from tests.support.injection.judging import outcomes

@@ -7,7 +7,7 @@ import pytest
 from harness.detectors import detectors, diagnose
 from tests.support.detector_sources import HEADING, LEVELS, at_level, changes, diagnosed, missing, row, word
 from tests.support.e2e import ROOT
-from tests.support.injected import INJECTED
+from tests.support.injected.every_fault import INJECTED
 from tests.support.injection import case as injected_case
 from tests.support.injection.cases import CASES
 

@@ -11,7 +11,8 @@ from harness.model.phases import (
     REQUESTED_GPUS,
     REQUESTED_MEMORY_BYTES,
 )
-from tests.support.injected import NODES, overstated
+from tests.support.injected.loads import NODES
+from tests.support.injected.nodes import overstated
 from tests.support.timelines import GIB
 
 _LITTLE = {REQUESTED_CPU_CORES: 0.5}

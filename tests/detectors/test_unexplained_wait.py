@@ -1,7 +1,7 @@
 """The last resort names what grew, and what was not observed; whatever names a cause takes its place."""
 
 from harness.detectors import detectors, diagnose, unexplained_wait
-from tests.support.injected import slower_and_slower, steady
+from tests.support.injected.loads import slower_and_slower, steady
 
 # Doubts about the test, which explain no wait of the runs.
 _DOUBTS = {

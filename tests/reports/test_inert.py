@@ -15,7 +15,7 @@ from harness.model import Event, Node, Sample, Span, Submission
 from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
 from reports.figures.figure import figure
 from reports.markdown import cell, code
-from tests.support.injected import INJECTED
+from tests.support.injected.every_fault import INJECTED
 
 EVIL = (
     "';$(touch acted)`touch acted`|touch acted&\"\x1b]0;x\x07\x9b2J\n::error::x\n```\n[/b]<img src=x onerror=alert(1)>"

@@ -15,7 +15,7 @@ from harness.detectors.capability import Access, Capability
 from harness.detectors.diagnosis import uses
 from harness.model import Event
 from harness.model.findings import Diagnosis
-from tests.support.injected import INJECTED
+from tests.support.injected.every_fault import INJECTED
 from tests.support.injection.seen import MISSING_WITH, seen
 from tests.support.timelines import Story
 

@@ -32,11 +32,11 @@ class Curve:
 
     def at(self, nodes: Floats | float) -> Floats:
         """The throughput on `nodes` nodes."""
-        return _universal(np.asarray(nodes, dtype=np.float64), self.gamma, self.sigma, self.kappa)
+        return _universal(np.asarray(nodes), self.gamma, self.sigma, self.kappa)
 
     def efficiency(self, nodes: Floats | float) -> Floats:
         """The throughput per node as a share of one node's."""
-        return np.asarray(self.at(nodes) / (np.asarray(nodes) * self.gamma), dtype=np.float64)
+        return self.at(nodes) / (np.asarray(nodes) * self.gamma)
 
     @property
     def peak(self) -> float | None:

@@ -3,7 +3,8 @@ import pytest
 from harness.analysis.capacity.bounds import bounds
 from harness.analysis.services.saturation import saturation
 from harness.model.phases import RUNNING, STORING, UPLOAD_SECONDS
-from tests.support.injected import api_throttled, steady
+from tests.support.injected.control_plane import api_throttled
+from tests.support.injected.loads import steady
 from tests.support.injection.case import Case, simulated
 from tests.support.injection.cases import CASES
 from tests.support.injection.installations import draw

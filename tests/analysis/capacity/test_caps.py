@@ -11,7 +11,7 @@ from harness.analysis.capacity.recorded import recorded
 from harness.model.phases import COMPUTING, REPLICA_WORKERS, RUNNING, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.planning.simulated_burst import burst, package, with_nodes
 from harness.simulator.profile.file import load_profile
-from tests.support.injected import api_throttled
+from tests.support.injected.control_plane import api_throttled
 from tests.support.injection.case import Case, simulated
 from tests.support.timelines import GIB, Story
 

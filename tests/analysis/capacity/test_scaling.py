@@ -157,3 +157,14 @@ def test_the_criterion_of_a_perfect_fit_is_that_of_an_error_by_rounding():
     found = fit(nodes, 2 * nodes, np.random.default_rng(1), resamples=10)
     squares = 4 * 55  # of the throughput; the variance is a parameter, too
     assert found.criteria[LINEAR] == pytest.approx(5 * np.log(1e-20 * squares / 5) + 2 * 2 + 2 * 2 * 3 / 2)
+
+
+def test_the_band_holds_the_middle_share_of_the_resampled_curves():
+    random = np.random.default_rng(3)
+    nodes = np.tile([2.0, 4.0, 8.0, 16.0], 5)
+    found = fit(nodes, 10 * nodes / (1 + 0.05 * (nodes - 1)) * random.lognormal(0, 0.05, nodes.size), random)
+    at = np.array([3.0, 12.0, 40.0])
+    low, high = found.band(at, level=0.8)
+    curves = np.array([Curve(USL, *row).at(at) for row in found.resampled])
+    assert np.mean(curves < low, axis=0) == pytest.approx(0.1, abs=0.005)
+    assert np.mean(curves > high, axis=0) == pytest.approx(0.1, abs=0.005)

@@ -5,7 +5,7 @@ import pytest
 
 from harness.analysis.services.service_replicas import service_replicas
 from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
-from tests.support.injected import executed, steady
+from tests.support.injected.loads import executed, steady
 from tests.support.timelines import Story
 
 PODS = ("runtime-0", "runtime-1")

@@ -5,7 +5,7 @@ import pytest
 from harness.analysis.services.volumes import volumes
 from harness.detectors import diagnose
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
-from tests.support.injected import steady
+from tests.support.injected.loads import steady
 from tests.support.timelines import GIB
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from harness.analysis.stats.trend import Trend, degradation, trend
-from tests.support.injected import steady
+from tests.support.injected.loads import steady
 from tests.support.timelines import burst
 
 

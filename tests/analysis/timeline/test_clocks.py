@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from harness.analysis.timeline.clocks import ahead, step
 from harness.analysis.waits.waits import waits
 from harness.model.phases import CONTROLLER
-from tests.support.injected import steady
+from tests.support.injected.loads import steady
 
 
 @given(st.floats(-60, 60), st.integers(1, 50), st.floats(0, 3))

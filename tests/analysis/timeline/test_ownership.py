@@ -12,7 +12,7 @@ from harness.detectors import diagnose
 from harness.model.phases import PULLING, RUNNING, STORING, UNSCHEDULABLE
 from harness.model.plan import ObserverPlan
 from harness.store.tables import load
-from tests.support.injected import steady
+from tests.support.injected.loads import steady
 from tests.support.timelines import Story
 
 OURS, THEIRS = "run-0000", "theirs"

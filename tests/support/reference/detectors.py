@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from harness.detectors import Detector, detectors
 from harness.detectors.diagnosis import uses
-from tests.support.injected import INJECTED
+from tests.support.injected.every_fault import INJECTED
 from tests.support.reference.markdown import page as whole
 from tests.support.reference.markdown import text
 
