@@ -24,6 +24,7 @@ from harness.simulator.profile import (
 TRAINING = (Path(__file__).parents[2] / "harness" / "targets" / "training.yaml").read_bytes()
 UNCACHED = TRAINING.replace(b"enableCache: true", b"enableCache: false")
 GI = 2**30
+ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
 
 
 def pool(name: str = "pool", cpu: float = 4.0, **more: Any) -> Pool:
@@ -40,7 +41,7 @@ def profile(*pools: Pool, step: Step | None = None, **more: Any) -> Profile:
         "controller": Controller(qps=1e6, burst=10**6, operation_s=0.0, settle_s=0.0, requeue_s=0.0, driver=fixed(0.0)),
         "agent": Agent(workers=100, report_s=0.0, lag_s=0.0),
         "store": ArtifactStore(request_s=0.0, bytes_per_s=1e15, stream_bytes_per_s=1e15),
-        "steps": (step or Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0)),),
+        "steps": (step or ONE_SECOND,),
     }
     return Profile("test", pools=pools or (pool(cpu=64.0),), **(quick | more))
 
@@ -82,3 +83,9 @@ def submit(platform: Platform, version: Version, count: int = 1, **parameters: o
 def slower_autoscaler(**more: Any) -> Autoscaler:
     """Looks every 10 s, machines take 60 s, nothing is left to chance."""
     return replace(Autoscaler(provisioning=fixed(60.0)), **more)
+
+
+def reasons(run: Run) -> list[str]:
+    """The messages of its workflow's nodes."""
+    assert run.workflow is not None
+    return [step.message for _, step in run.workflow.made() if step.message]

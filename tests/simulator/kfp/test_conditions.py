@@ -9,11 +9,9 @@ import yaml
 from kfp import dsl
 
 from harness.simulator.cluster import Change
-from harness.simulator.engine.distributions import fixed
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Step
 from tests.support.kfp_sdk import branches, compiled, failing, flip, ran, step
-from tests.support.platforms import Journal, profile, submit, upload
+from tests.support.platforms import ONE_SECOND, Journal, profile, submit, upload
 
 
 def test_a_condition_on_a_parameter_decides_which_pods_a_run_has(tmp_path: Any) -> None:
@@ -45,12 +43,11 @@ def tossed():
 
 
 def test_a_condition_on_a_result_in_the_profile_is_decided_by_it(tmp_path: Any) -> None:
-    still = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
-    coin = replace(still, match="flip", results={"face": ("tails",)})
-    _, pods = ran(tmp_path, tossed, 4, under=profile(steps=(coin, still)))
+    coin = replace(ONE_SECOND, match="flip", results={"face": ("tails",)})
+    _, pods = ran(tmp_path, tossed, 4, under=profile(steps=(coin, ONE_SECOND)))
     assert {tuple(branches(each)) for each in pods} == {("step-2",)}
     fair = replace(coin, results={"face": ("heads", "tails")})
-    _, pods = ran(tmp_path, tossed, 200, under=profile(steps=(fair, still)))
+    _, pods = ran(tmp_path, tossed, 200, under=profile(steps=(fair, ONE_SECOND)))
     assert Counter(branches(each)[0] for each in pods).keys() == {"step", "step-2"}
 
 

@@ -13,11 +13,10 @@ from harness.simulator.kfp.task_details import task_details
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
 from harness.targets.kfp.task_nodes import task_nodes
-from tests.support.platforms import TRAINING, profile, submit, upload
+from tests.support.platforms import ONE_SECOND, TRAINING, profile, submit, upload
 from tests.support.recorded_runs import recorded_run
 
 STEPS = ("prepare", "train", "evaluate")
-INSTANT = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
 Tasks = list[dict[str, Any]]
 
 
@@ -55,7 +54,7 @@ def renamed(tasks: Tasks, steps: tuple[str, ...]) -> dict[str, tuple[str, frozen
 def test_tasks_are_named_stated_and_linked_as_in_a_real_run(
     recording: str, steps: tuple[str, ...], failing: float, runs: int
 ) -> None:
-    models = (Step("train", duration=fixed(1.0), output=fixed(0.0), failing=failing), INSTANT)
+    models = (Step("train", duration=fixed(1.0), output=fixed(0.0), failing=failing), ONE_SECOND)
     platform = Platform(profile(steps=models))
     version = upload(platform, TRAINING)
     for _ in range(runs):

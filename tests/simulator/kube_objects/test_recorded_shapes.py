@@ -18,9 +18,9 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Profile, Step
+from harness.simulator.profile import Profile
 from tests.support.kfp_sdk import compiled, failing, step
-from tests.support.platforms import GI, profile, submit, upload
+from tests.support.platforms import GI, ONE_SECOND, profile, submit, upload
 from tests.support.recorded_workflows import recorded
 
 # Keys that simulated nodes lack, and why.
@@ -91,8 +91,7 @@ def retrying():
     step().set_retry(2, backoff_duration="2s")
 
 
-STILL = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
-GREEDY = profile(step=replace(STILL, memory=fixed(2.0 * GI)))
+GREEDY = profile(step=replace(ONE_SECOND, memory=fixed(2.0 * GI)))
 PIPELINES: dict[str, tuple[Any, Profile]] = {
     "three": (three, profile()),
     "ifelse_false": (ifelse, profile()),
