@@ -1,100 +1,14 @@
-"""The controlling process with scripted tests, Locust runners and platforms: who is stopped, how, and what is told."""
+"""The controlling process: who is stopped, how, and what the web form is told."""
 
-import argparse
 from types import SimpleNamespace
 
 import gevent
 import pytest
 
-from harness.drive.bound_credentials import BoundCredentials
 from harness.drive.session_messages import INTERRUPTED, NO_WORKER, WORKERS_LOST, Cut, Stop
-from harness.model.errors import ConfigError, ExitCode
-from harness.model.live import LiveLoad, Stage
-from harness.targets import hetida
-from harness.targets.credentials import Credentials
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.setenv("LOCUST_SKIP_MONKEY_PATCH", "1")  # this process also runs tests that use threads
-    from harness.drive import coordinator as module
-
-    from locust.runners import MasterRunner
-
-HOST, SIMULATED = "https://hetida.example", "http://127.0.0.1:12345"
-TOKEN = Credentials("opensesame")
-NONE = BoundCredentials("", Credentials())
-ID = "0a1b2c3d-0000-4000-8000-000000000001"  # of a transformation
-
-
-class Test:
-    """A `SessionRunner` that prepares, and then runs until it is told to stop."""
-
-    __test__ = False
-
-    def __init__(self, prepare, generator_for, statistics):
-        self.prepare, self.generator_for = prepare, generator_for
-        self.stage, self.folder, self.told, self.ended = Stage.PREPARING, None, [], gevent.event.Event()
-        self.exit_code, self.verdict, self.ready = ExitCode.OK, "VALID", None
-
-    def run(self):
-        try:
-            self.ready = self.prepare()
-            self.stage, self.folder = Stage.DISPATCHING, SimpleNamespace(
-                path=SimpleNamespace(__truediv__=None), read_live=lambda part: {}, write_live=lambda part, state: None
-            )  # fmt: skip
-            self.ended.wait()
-        except ConfigError as refused:
-            self.exit_code, self.verdict = refused.exit_code, f"error: {refused}"
-        finally:
-            self.stage, self.folder = Stage.OVER, None
-
-    def tell(self, message):
-        self.told.append(message)
-        self.ended.set()
-
-    def live(self):
-        return LiveLoad(self.stage)
-
-
-class Simulator:
-    """One simulated platform after the other."""
-
-    def __init__(self):
-        self.urls, self.started, self.stopped = (), [], False
-
-    def prepare(self, profile, fault, seed):
-        self.started.append((profile, fault, seed))
-        self.urls = (*self.urls, f"{SIMULATED}{len(self.urls)}")
-        return SimpleNamespace(url=self.urls[-1])
-
-    load = prepare
-
-    def stop(self):
-        self.stopped = True
-
-
-class Local:
-    """Locust's runner of a single process."""
-
-    def __init__(self):
-        self.calls = []
-
-    def quit(self):
-        self.calls.append("quit")
-
-    def stop(self):
-        self.calls.append("stop")
-
-
-class Master(MasterRunner):
-    """Locust's runner of a master."""
-
-    worker_count = 2
-    greenlet = ()  # its destructor looks for some
-
-    def __init__(self):
-        self.calls = []
-
-    quit, stop = Local.quit, Local.stop
+from harness.model.errors import ConfigError
+from harness.model.live import Stage
+from tests.support.coordinators import Local, Master, begun, maker, until
 
 
 @pytest.fixture
@@ -105,37 +19,7 @@ def ctrl_c():
 
 @pytest.fixture
 def make(monkeypatch, tmp_path, ctrl_c):
-    """Makes a coordinator, with the options of the command line."""
-    monkeypatch.setattr(module, "SessionRunner", Test)
-    monkeypatch.setattr(module, "LocalSimulator", Simulator)
-    monkeypatch.setattr(module.interrupts, "notify", lambda interrupted, test: ctrl_c.append(interrupted))
-    monkeypatch.setattr(module, "Cluster", lambda runner, runs_dir: SimpleNamespace(recover_leftovers=lambda: None))
-    monkeypatch.setattr(module, "get_ready", lambda checked, context: SimpleNamespace(checked=checked, context=context))
-    monkeypatch.delenv(hetida.HOST_VARIABLE, raising=False)
-
-    def made(*, runner=None, host="", credentials=NONE, **options):
-        given = argparse.Namespace(
-            **{"headless": True, "json": False, "run_time": None, "runs_dir": str(tmp_path), "seed": "7", **options}
-        )
-        stats = SimpleNamespace(total=SimpleNamespace(num_requests=1))
-        environment = SimpleNamespace(
-            runner=runner or Local(), host=host, parsed_options=given, web_ui=None, stats=stats, process_exit_code=None
-        )
-        return module.Coordinator("hetida", hetida, environment, credentials, None), environment
-
-    return made
-
-
-def begun(coordinator):
-    coordinator.start()
-    until(lambda: coordinator.latest.stage is not Stage.PREPARING)
-    return coordinator.latest
-
-
-def until(true):
-    with gevent.Timeout(30):
-        while not true():
-            gevent.sleep(0.01)
+    return maker(monkeypatch, tmp_path, ctrl_c)
 
 
 @pytest.mark.parametrize(
@@ -236,67 +120,6 @@ def test_the_last_words_follow_when_locust_quits(make, capsys):
     assert environment.process_exit_code == 2
 
 
-# --- what is loaded ---------------------------------------------------------------------------------------------------
-
-
-def test_without_a_host_a_simulated_platform_is_started_for_each_test(make):
-    coordinator, environment = make(simulate="hetida-pattern-1", fault="slow-worker")
-    coordinator.check()
-    assert environment.host == f"{SIMULATED}0"
-    assert begun(coordinator).ready.context.simulator.url == environment.host == f"{SIMULATED}1"
-    coordinator.stop()
-    assert begun(coordinator).ready.context.simulator.url == f"{SIMULATED}2", (
-        "its own address is no host that was given"
-    )
-    assert coordinator.simulated == tuple(f"{SIMULATED}{k}" for k in range(3))
-    assert set(coordinator._simulator.started) == {("hetida-pattern-1", "slow-worker", 7)}
-    assert coordinator.latest.ready.checked.target == "hetida"
-    coordinator.stop()
-
-
-def test_a_host_of_the_environment_is_loaded_with_the_credentials_that_were_given_for_it(make, monkeypatch, capsys):
-    monkeypatch.setenv(hetida.HOST_VARIABLE, HOST)
-    coordinator, environment = make(transformation=ID, credentials=BoundCredentials(HOST, TOKEN))
-    coordinator.check()
-    ready = begun(coordinator).ready
-    assert (ready.checked.settings.host, ready.context.simulator, environment.host) == (HOST, None, "")
-    assert (ready.context.credentials, ready.context.with_credentials) == (TOKEN, True)
-    assert ready.context.platform is hetida
-    assert coordinator.reporter.state()["warning"] == ""
-    coordinator.stop()
-
-
-def test_another_host_gets_no_credentials_and_that_is_told(make, capsys):
-    coordinator, _ = make(host="https://other.example", transformation=ID, credentials=BoundCredentials(HOST, TOKEN))
-    ready = begun(coordinator).ready
-    assert (ready.context.credentials, ready.context.with_credentials) == (Credentials(), False)
-    told = (
-        f"https://other.example gets no credentials: they were given for {HOST}; "
-        "start with --host https://other.example to send it there"
-    )
-    assert f"warning: {told}\n" in capsys.readouterr().err
-    assert coordinator.reporter.state()["warning"] == told
-    coordinator.stop()
-
-
-@pytest.mark.parametrize(("runner", "workers"), [(Local, 1), (Master, 2)])
-def test_a_test_knows_how_many_workers_share_its_load(make, runner, workers):
-    coordinator, _ = make(runner=runner())
-    assert begun(coordinator).ready.context.workers == workers
-    coordinator.stop()
-
-
-def test_notes_on_what_was_given_are_told(make, capsys):
-    coordinator, _ = make(drain="20", num_users=3)
-    begun(coordinator)
-    told = capsys.readouterr().err
-    assert "-u 3 is ignored" in told
-    coordinator.stop()
-
-
-# --- what the web form is told ----------------------------------------------------------------------------------------
-
-
 def test_a_test_that_can_not_start_is_refused_with_its_reason(make):
     coordinator, _ = make(headless=False, drain="soon")
     before = coordinator.latest
@@ -346,65 +169,3 @@ def test_the_page_is_told_less_of_files_than_the_terminal(make, capsys):
     assert coordinator.refusal_after(None) == "error: that file can't be used"
     assert "secret.csv" in capsys.readouterr().err
     assert "schedule-file" in asked[0]
-
-
-# --- the load generator -----------------------------------------------------------------------------------------------
-
-
-def load_test(host=HOST, problem=""):
-    notes = []
-    return SimpleNamespace(
-        plan=SimpleNamespace(host=host, id="aaaa"), folder="folder", notes=notes, note=lambda *note: notes.append(note),
-        observer=SimpleNamespace(cluster_problem=lambda: problem),
-    )  # fmt: skip
-
-
-def test_one_process_sends_by_itself_with_the_credentials_of_the_host(make, monkeypatch):
-    made = []
-    monkeypatch.setattr(module, "LocalGenerator", lambda *given: made.append(given) or "local")
-    coordinator, _ = make(credentials=BoundCredentials(HOST, TOKEN))
-    book = object()
-    assert coordinator._generator_for(load_test(), SimpleNamespace(book=book)) == "local"
-    assert coordinator._generator_for(load_test(SIMULATED), SimpleNamespace(book=book)) == "local"
-    assert made == [(TOKEN, book), (Credentials(), book)]
-    assert coordinator.reporter.state()["warning"] == ""
-
-
-@pytest.mark.parametrize(("host", "told"), [(HOST, True), (module.PROCESSES, False)])
-def test_a_cluster_that_can_not_be_observed_is_told_with_what_can_not_be_judged(make, monkeypatch, capsys, host, told):
-    monkeypatch.setattr(module, "LocalGenerator", lambda *given: None)
-    coordinator, _ = make()
-    coordinator._generator_for(load_test(host, "no kubeconfig"), SimpleNamespace(book=None))
-    warning = (
-        "the cluster can't be observed (no kubeconfig): nodes, pods, the artifact store, quotas and the autoscaler "
-        "can't be judged"
-    )
-    assert coordinator.reporter.state()["warning"] == (warning if told else "")
-    assert (warning in capsys.readouterr().err) is told
-
-
-def test_workers_whose_clocks_are_off_are_noted(make, monkeypatch):
-    offsets = {0: 0.004, 1: -0.25, 2: 0.01, 3: 3.0}
-    generator, made = SimpleNamespace(sync_clocks=lambda: offsets), []
-    cluster = SimpleNamespace(generator=lambda *given: made.append(given) or generator, recover_leftovers=lambda: None)
-    monkeypatch.setattr(module, "Cluster", lambda runner, runs_dir: cluster)
-    coordinator, _ = make(runner=Master())
-    test = load_test()
-    assert coordinator._generator_for(test, "runner") is generator
-    assert made == [("aaaa", "folder", "runner")]
-    assert test.notes == [
-        ("ClockSkew", "the clock of worker 1 is -0.250 s off the master's; its timestamps are corrected"),
-        ("ClockSkew", "the clock of worker 3 is +3.000 s off the master's; its timestamps are corrected"),
-    ]
-
-
-def test_a_master_looks_for_what_earlier_workers_left(make, monkeypatch, tmp_path):
-    recovered = []
-    monkeypatch.setattr(
-        module, "Cluster",
-        lambda runner, runs_dir: SimpleNamespace(recover_leftovers=lambda: recovered.append((runner, runs_dir))),
-    )  # fmt: skip
-    _, environment = make(runner=Master())
-    assert recovered == [(environment.runner, tmp_path)]
-    make()
-    assert len(recovered) == 1
