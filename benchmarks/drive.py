@@ -30,8 +30,8 @@ from harness.model.plan import Limits
 from harness.model.schedules import Constant, Poisson
 from harness.store import RunFolder
 from harness.targets.credentials import Credentials
+from harness.targets.discovery import find
 from harness.targets.kfp.pipeline import read_pipeline
-from harness.targets.target import find
 from tests.support.benchmarking import Table
 
 HERE = Path(__file__).parent

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.plan.environment import credentials, platform_host, verifies_tls
     from harness.store.folder import RunFolder
     from harness.targets.credentials import for_folder
-    from harness.targets.target import find_recorded
+    from harness.targets.discovery import find_recorded
 
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()

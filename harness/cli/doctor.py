@@ -61,7 +61,7 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
     from harness.collectors.collector import ObserverSettings, read_options
     from harness.collectors.rights import rights_to_load
     from harness.plan.environment import credentials, platform_host, variables
-    from harness.targets.target import find, own_host
+    from harness.targets.discovery import find, own_host
 
     target = find(arguments.target)
     host = arguments.host or platform_host(target.HOST_VARIABLE)

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.collectors.journal import Journal
     from harness.collectors.runs.run_watch import OFFLOADED
     from harness.model.argo_nodes import is_offloaded
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     plan = observe.plan_of(arguments, "", 0)
     dumps = read_files(arguments.files)

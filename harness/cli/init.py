@@ -19,7 +19,7 @@ _ROWS = 1000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the folder and the target."""
-    from harness.targets.target import names
+    from harness.targets.discovery import names
 
     parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="where to write (default: here)")
     parser.add_argument("--target", choices=names(), default="kfp", help="the platform to load (default: kfp)")
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ConfigError: a file exists, or the folder can't be written.
     """
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     folder, target = arguments.folder, arguments.target
     for name in (LOCUSTFILE, CONFIG, SPEC, SCENARIOS):

@@ -14,7 +14,7 @@ CONFIG = "pipeswarm.toml"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the target; everything after it is Locust's."""
-    from harness.targets.target import names
+    from harness.targets.discovery import names
 
     parser.epilog = f"-f FILE runs a locustfile of your own. A {CONFIG} in the working directory configures Locust."
     parser.add_argument("target", choices=names(), help="the platform")

@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.plan.reach import confirm
     from harness.store.folder import RunFolder
     from harness.targets.credentials import for_folder
-    from harness.targets.target import find_recorded
+    from harness.targets.discovery import find_recorded
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -126,7 +126,7 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     from harness.model.units import format_duration
     from harness.plan.environment import credentials, platform_host, variables
     from harness.plan.kubeconfig import resolved
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     length_s = arguments.length_s
     platform = find(arguments.target)
@@ -164,7 +164,7 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
     from harness.plan.environment import default_namespace, verifies_tls
     from harness.plan.options import OBSERVER, named, observer_plan
     from harness.plan.plans import plan_observation
-    from harness.targets.target import find, observed_by
+    from harness.targets.discovery import find, observed_by
 
     given, platform = _values(arguments, (*OBSERVER, *named(*_OF_FOLDERS))), find(arguments.target)
     host = host.rstrip("/")

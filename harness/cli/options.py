@@ -19,7 +19,7 @@ Sections = Mapping[str, "tuple[Option, ...]"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    from harness.targets.target import names
+    from harness.targets.discovery import names
 
     parser.add_argument(
         "target", choices=names(), nargs="?", help="of locustfiles/<target>.py only (default: of all targets)"
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print name, default and meaning of every option."""
-    from harness.targets.target import names
+    from harness.targets.discovery import names
 
     found = sections([arguments.target] if arguments.target else names())
     page = markdown if arguments.markdown else _text
@@ -43,7 +43,7 @@ def sections(targets: Iterable[str]) -> Sections:
     from harness.model.options import with_defaults
     from harness.model.schedules import schedule_options
     from harness.plan.options import LOAD, OBSERVER, SCHEDULE, WEB
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     platforms = {name: find(name) for name in targets}
     defaults = next(iter(platforms.values())).DEFAULTS if len(platforms) == 1 else {}

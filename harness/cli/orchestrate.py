@@ -117,7 +117,7 @@ def _checked(arguments: argparse.Namespace, host: str) -> "Checked":
     """What the step will be given, checked here as far as the files are here."""
     from harness.plan.options import settings
     from harness.plan.validate import check
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     texts = {option.dest: getattr(arguments, option.dest) for option in _options()}
     texts["pipeline"] = arguments.pipeline

@@ -41,7 +41,7 @@ _OURS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the Job; the target's and Locust's come after the target."""
     from harness.in_cluster.account import ACCOUNT
-    from harness.targets.target import names
+    from harness.targets.discovery import names
 
     parser.epilog = "The exit code is that of the test. Files that options name are sent along, up to 1 MiB together."
     parser.allow_abbrev = False  # --runs after the target is no abbreviation of --runs-dir
@@ -108,7 +108,7 @@ def _checked(arguments: argparse.Namespace) -> "tuple[Inputs, str, argparse.Name
     from harness.in_cluster.job import FETCHED, SENT
     from harness.in_cluster.objects import check_address
     from harness.store.names import safe_name
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     given = [word for word in arguments.options if word != "--headless"]
     config = inputs.config_of(given) or (Path(CONFIG) if Path(CONFIG).is_file() else None)
@@ -130,7 +130,7 @@ def _checked(arguments: argparse.Namespace) -> "tuple[Inputs, str, argparse.Name
 def _parsed(target: str, given: Sequence[str], configured: Mapping[str, object]) -> argparse.Namespace:
     """The options of the test, as texts."""
     from harness.plan.options import declared
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     platform = find(target)
     parser = argparse.ArgumentParser(prog=f"pipeswarm run-in-cluster … {target}", add_help=False, allow_abbrev=False)
@@ -158,7 +158,7 @@ def _check_test(target: str, options: argparse.Namespace) -> None:
     """
     from harness.plan.options import settings
     from harness.plan.validate import check
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     platform = find(target)
     check(settings(options, str(options.host), platform), target, platform)

@@ -98,7 +98,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from harness.simulator.faults import check as check_faults
     from harness.simulator.faults import parse_faults
     from harness.simulator.profile.file import load_profile
-    from harness.targets.target import find
+    from harness.targets.discovery import find
 
     faults = parse_faults(arguments.fault)
     profile = _calibrated(load_profile(arguments.profile), arguments)

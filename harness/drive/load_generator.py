@@ -23,7 +23,7 @@ from harness.model.redaction import Redaction
 from harness.model.scenario import Arrival
 from harness.plan.assignment import Assignment
 from harness.targets.credentials import Credentials
-from harness.targets.target import find
+from harness.targets.discovery import find
 
 _MAX_WARM = 1000
 # Before the first arrival workers receive their assignment and open connections: to a remote platform over TLS that is

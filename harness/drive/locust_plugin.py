@@ -16,7 +16,7 @@ from harness.plan import kubeconfig
 from harness.plan.environment import credentials, keep_grpc_from_forks, platform_host
 from harness.plan.options import SERVE_METRICS, WEB_HOST_NAME, register
 from harness.targets.credentials import Credentials
-from harness.targets.target import find
+from harness.targets.discovery import find
 
 from locust import events
 from locust.runners import WorkerRunner

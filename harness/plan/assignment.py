@@ -12,7 +12,7 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.scenario import Arrival, Scenario
-from harness.targets.target import find
+from harness.targets.discovery import find
 
 
 @dataclass(frozen=True, slots=True)

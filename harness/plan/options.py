@@ -22,8 +22,9 @@ from harness.model.slo import Slo, parse_share, parse_slo
 from harness.model.units import parse_duration, parse_rate
 from harness.plan.schedule_files import read_document, scenarios_of
 from harness.targets.credentials import parse_field
+from harness.targets.discovery import own_host
 from harness.targets.scenarios import ParamMode
-from harness.targets.target import Cleanup, Platform, own_host
+from harness.targets.target import Cleanup, Platform
 
 _DEFAULT_RUNS = 60
 _BUILT_IN = re.compile(r"[\w-]+")  # a profile's name; anything else is a path

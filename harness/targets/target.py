@@ -1,16 +1,13 @@
-"""What a platform must offer to be loaded, what else it may offer, and where targets are found.
+"""What a platform must offer to be loaded, and what else it may offer.
 
-Read from top to bottom: the values that a target takes and returns, the target itself, its optional capabilities, the
-platform that a module declares, and discovery.
+Read from top to bottom: the values that a target takes and returns, the target itself, its optional capabilities, and
+the platform that a module declares.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib.metadata import entry_points
-from typing import Any, Protocol, Self, cast, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange
@@ -330,69 +327,3 @@ class Platform(Protocol):
     def from_plan(self, plan: Plan, package: bytes | None = None) -> Target:
         """The target of a plan; `package` is given where `set_up` has to upload it."""
         ...
-
-
-def own_host(platform: Platform, texts: Mapping[str, str]) -> str:
-    """The address that a platform has where the user gives none; "" for none."""
-    found = getattr(platform, "own_host", None)
-    return str(found(texts)) if found is not None else platform.DEFAULTS.get("host", "")
-
-
-def observed_by(platform: Platform) -> tuple[str, ...]:
-    """The names of the options of an observation without a load."""
-    return tuple(getattr(platform, "OBSERVED_BY", None) or (option.name for option in platform.OPTIONS))
-
-
-def find(name: str) -> Platform:
-    """The platform that the user calls `name`: an entry point, a module of this package, or any importable module.
-
-    Raises:
-        ConfigError: there is no such target.
-    """
-    found = _registered(name) or _platform_in(name)
-    if found is None:
-        raise ConfigError(f"unknown target '{name}'", f"targets are: {', '.join(names())}, or a module of your own")
-    return found
-
-
-def find_recorded(name: str, named: str = "") -> Platform:
-    """The platform that a run folder names, which is not allowed to have any other module imported than `named`.
-
-    Raises:
-        ConfigError: it is neither registered nor the one that the user named.
-    """
-    if name and name == named:
-        return find(name)
-    found = _registered(name)
-    if found is None:
-        raise ConfigError(
-            f"the run folder names the target '{name}', which is not registered", f"if it is yours, add --target {name}"
-        )
-    return found
-
-
-def _registered(name: str) -> Platform | None:
-    """The platform of an entry point, or of a module of this package."""
-    for entry in entry_points(group="pipeswarm.targets"):
-        if entry.name == name:
-            return cast("Platform", entry.load())
-    return _platform_in(f"{__package__}.{name}") if "." not in name else None
-
-
-def _platform_in(module: str) -> Platform | None:
-    if not all(part.isidentifier() for part in module.split(".")):
-        return None
-    try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as missing:
-        if missing.name is not None and f"{module}.".startswith(f"{missing.name}."):
-            return None
-        raise  # the module exists, and one that it imports does not
-    return cast("Platform", found) if hasattr(found, "from_plan") else None
-
-
-def names() -> list[str]:
-    """The names of all targets, built-in and third-party."""
-    modules = pkgutil.iter_modules(importlib.import_module(__package__).__path__)
-    built_in = {m.name for m in modules if hasattr(importlib.import_module(f"{__package__}.{m.name}"), "from_plan")}
-    return sorted(built_in | {entry.name for entry in entry_points(group="pipeswarm.targets")})

@@ -7,7 +7,7 @@ import pytest
 from harness.cli import main
 from harness.plan.options import settings
 from harness.plan.validate import check
-from harness.targets.target import find
+from harness.targets.discovery import find
 
 
 @pytest.mark.parametrize("target", ["kfp", "hetida"])

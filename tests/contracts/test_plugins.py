@@ -15,7 +15,7 @@ import pytest
 from harness.collectors.collector import sources
 from harness.detectors.diagnosis import detectors
 from harness.model.schedules import Burst, Schedule, kinds
-from harness.targets.target import find, names
+from harness.targets.discovery import find, names
 from tests.support.e2e import locust  # noqa: F401  # a fixture
 from tests.support.job_service import JobService, served
 

@@ -13,7 +13,8 @@ from harness.drive.process_client import ProcessClient
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.redaction import HIDDEN, Redaction
 from harness.plan.options import register
-from harness.targets.target import PROCESSES, Platform, Target, find, names
+from harness.targets.discovery import find, names
+from harness.targets.target import PROCESSES, Platform, Target
 from pipeswarm import (
     CleansUp,
     Cleanup,

@@ -21,7 +21,7 @@ from harness.cli.verbs import parse
 from harness.model.errors import ConfigError
 from harness.plan.kubeconfig import read_access
 from harness.plan.options import register
-from harness.targets.target import find
+from harness.targets.discovery import find
 from tests.support.e2e import BIN, QUICK, ROOT, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

@@ -2,7 +2,7 @@ import pytest
 
 from harness.in_cluster.inputs import Inputs, collect, config_of
 from harness.model.errors import ConfigError
-from harness.targets.target import find
+from harness.targets.discovery import find
 
 KFP = find("kfp")
 

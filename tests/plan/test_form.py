@@ -9,7 +9,7 @@ from harness.plan.form import Form
 from harness.plan.form_files import FormFiles
 from harness.plan.options import check_texts, declared, files_of_schedules, formats_of_files, settings
 from harness.plan.validate import OverLimitError, check
-from harness.targets.target import find
+from harness.targets.discovery import find
 
 LOCUSTS = {"host": "", "num_users": 1, "html_file": None, "csv_prefix": None, "headless": False, "logfile": None}
 SECRETS = ("hunter2", "pa55word", "tops3cret", "k3yring")

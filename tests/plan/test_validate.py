@@ -6,7 +6,7 @@ from harness.model import ConfigError, Scenario
 from harness.plan.options import settings
 from harness.plan.validate import check, demand_known_tenants, in_order
 from harness.store.folder import RunFolder
-from harness.targets.target import find
+from harness.targets.discovery import find
 
 SCENARIOS = [Scenario(id_, "s", {}, {}) for id_ in ("a", "b", "c")]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from generators.schema import Schema
 from harness.cli import options
-from harness.targets.target import names
+from harness.targets.discovery import names
 from tests.support.e2e import ROOT
 from tests.support.reference import commands, detectors, metrics, schemas
 
