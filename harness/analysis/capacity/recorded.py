@@ -152,11 +152,10 @@ def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float
 
 
 def _step_s(timeline: Timeline) -> float | None:
-    pods, running = timeline.pods, timeline.of_runs(RUNNING)
-    length = floats(pods, "end_s")[running]
-    length -= floats(pods, "start_s")[running]
-    tasks = pods["task"].cat
-    task = np.where(np.isfinite(length), tasks.codes.to_numpy()[running], -1)
+    pods, ended = timeline.pods, timeline.of_runs(RUNNING)
+    ended &= np.isfinite(floats(pods, "end_s"))
+    length, tasks = timeline.seconds_of(ended), pods["task"].cat
+    task = tasks.codes.to_numpy()[ended]
     there = np.flatnonzero(occurring(task, len(tasks.categories)))
     return max((float(np.median(length[task == code])) for code in there.tolist()), default=None)
 

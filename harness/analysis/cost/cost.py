@@ -1,6 +1,7 @@
 """Cost of the nodes and their use by the runs; how long pods waited for them."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -124,8 +125,9 @@ def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
 def _busy_seconds(timeline: Timeline) -> float:
     """Node-seconds with at least one running step, of some nodes at a time."""
     mine = timeline.of_runs(RUNNING, SERVING) & ~timeline.on_virtual & ~timeline.drives_elsewhere
-    codes, parts = timeline.pods["node"].cat.codes.to_numpy(), len([*blocks(int(np.count_nonzero(mine)))])
-    return sum(_united_seconds(timeline, mine & (codes % parts == part)) for part in range(parts))
+    homes, parts = timeline.pods["node"].cat, len([*blocks(int(np.count_nonzero(mine)))])
+    codes, borders = homes.codes.to_numpy(), np.linspace(-1, len(homes.categories), parts + 1).astype(int).tolist()
+    return sum(_united_seconds(timeline, mine & (codes >= low) & (codes < high)) for low, high in pairwise(borders))
 
 
 def _united_seconds(timeline: Timeline, chosen: Bools) -> float:

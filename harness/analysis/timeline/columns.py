@@ -113,7 +113,14 @@ def distinct(numbers: "NDArray[np.integer[Any]]") -> int:
 
 def beginnings(numbers: "NDArray[np.integer[Any]]") -> Ints:
     """The first position of each run of equal, adjacent values."""
-    return np.flatnonzero(np.concatenate((numbers[:1] == numbers[:1], numbers[1:] != numbers[:-1])))
+    return np.flatnonzero(begins(numbers))
+
+
+def begins(numbers: "NDArray[np.integer[Any]]") -> Bools:
+    """Whether each value is the first of equal, adjacent ones."""
+    new = np.ones(numbers.size, dtype=np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=new[1:])
+    return new
 
 
 def shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:

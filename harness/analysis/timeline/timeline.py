@@ -106,6 +106,8 @@ class Timeline:
         whole = looked_up(names.where(lambda texts: texts == ""), spans["step"].to_numpy())
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], listed, events, start_at)
         ids = listed["run"]
+        del listed
+        release()
         runs, unknown = joined_runs(submissions, observed, start_at)
         runs = runs.assign(**{name: category(runs[name]) for name in _OF_RUNS})
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
-from harness.analysis.timeline.columns import blocks
+from harness.analysis.timeline import Floats, Ints, Timeline, floats
+from harness.analysis.timeline.columns import begins, blocks
 from harness.model.phases import POD_PHASES
 
 
@@ -31,12 +31,12 @@ def tasks(timeline: Timeline) -> Tasks:
     task, shape = pods["task"].cat.codes.to_numpy(), (len(names), len(POD_PHASES))
     phase, start, end = pods["phase"].to_numpy(), floats(pods, "start_s"), floats(pods, "end_s")
     seconds, found = np.zeros(shape[0] * shape[1]), np.zeros(shape[0] * shape[1], dtype=bool)
+    new, counts = begins(pods["pod"].to_numpy()), np.zeros(len(names), dtype=np.int64)
     for part in blocks(len(pods)):
         cell = task[part].astype(np.int64) * shape[1] + phase[part]
         np.add.at(seconds, cell, np.nan_to_num(end[part] - start[part], copy=False))
         found[cell] = True
+        counts += np.bincount(task[part][new[part]], minlength=len(names))
     seconds[~found] = np.nan
-    first = beginnings(pods["pod"].to_numpy())
-    counts = np.bincount(task[first], minlength=len(names)).astype(np.int64)
     order = np.array([k for k in sorted(range(len(names)), key=names.__getitem__) if counts[k]], dtype=np.int64)
     return Tasks(tuple(str(names[k]) for k in order), counts[order], seconds.reshape(shape)[order])
