@@ -71,8 +71,8 @@ def _of_events(timeline: Timeline) -> Iterator[_Refusal]:
         return
     row_of = {name: row for row, name in enumerate(runs["run"])}
     places = said["namespace"] if "namespace" in said else said["run"].map(lambda _: "")
-    columns = (said[name] for name in ("run", "object", "message"))
-    for run, name, message, place, at_s in zip(*columns, places.fillna(""), floats(said, "at_s").tolist(), strict=True):
+    told = said["run"], said["object"], said["message"]
+    for run, name, message, place, at_s in zip(*told, places, floats(said, "at_s").tolist(), strict=True):
         row = row_of.get(run) if run else None
         if run and row is None:
             continue

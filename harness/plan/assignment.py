@@ -65,8 +65,7 @@ class Assignment:
         turn, which = divmod(seq, len(self.scenarios))
         scenario = self.scenarios[which]
         if turn:
-            name = f"{scenario.name}-{turn + 1}"
-            scenario = Scenario(scenario.id, name, scenario.values, scenario.row, scenario.tenant)
+            scenario = replace(scenario, name=f"{scenario.name}-{turn + 1}")
         return Arrival(seq, self.t0_at + round(due_s * 1e9), scenario)
 
     def pack(self) -> dict[str, Any]:

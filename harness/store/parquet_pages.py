@@ -6,7 +6,6 @@ the format's specification. Arrow follows any nesting of columns by recursion, a
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from harness.model.errors import ConfigError
@@ -24,16 +23,6 @@ _WHOLE_NUMBERS = (4, 5, 6)  # of 16, 32 and 64 bits
 Struct = Mapping[int, Any]
 
 
-def check_footer(source: BinaryIO, path: object) -> None:
-    """Check that it is safe to read the schema.
-
-    Raises:
-        ConfigError: it is no Parquet file of flat columns.
-    """
-    with _told(path):
-        _columns(_footer(source, source.seek(0, os.SEEK_END))[2][1:])
-
-
 def decompressed_bytes(source: BinaryIO, path: object) -> int:
     """The size of all pages when they are decompressed.
 
@@ -41,18 +30,11 @@ def decompressed_bytes(source: BinaryIO, path: object) -> int:
         ConfigError: it is no Parquet file of flat columns, or a page claims more values than it can hold.
     """
     size = source.seek(0, os.SEEK_END)
-    with _told(path):
+    try:
         footer = _footer(source, size)
         names = _columns(footer[2][1:])
         chunks = [chunk[3] for group in footer[4] for _, chunk in zip(names, group[1], strict=True)]
         return sum(_decompressed(page) for chunk in chunks for page in _pages(source, chunk, size))
-
-
-@contextmanager
-def _told(path: object) -> Iterator[None]:
-    """Errors of reading, as one of the file."""
-    try:
-        yield
     except (EOFError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error) or "it ends early"
         raise ConfigError(f"{path} is damaged, or no table of flat columns: {what}", _FIX) from error

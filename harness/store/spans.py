@@ -69,8 +69,7 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
 
 def _distinct(texts: pa.Array) -> bool:
     """Whether no text comes twice; sealed tables are sorted, which takes no table of all texts to see."""
-    ascending = pc.all(pc.less(texts[:-1], texts[1:])).as_py() if len(texts) else True
-    return bool(ascending or pc.count_distinct(texts).as_py() == len(texts))
+    return bool(pc.all(pc.less(texts[:-1], texts[1:])).as_py() or pc.count_distinct(texts).as_py() == len(texts))
 
 
 class _Sorted(Generic[Kept]):

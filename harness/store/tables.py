@@ -19,7 +19,7 @@ from harness.store import files, spans
 from harness.store.checks import problem
 from harness.store.folder import DAMAGED, KINDS, MANIFEST, MOST_RECORDS, SCHEDULE, TABLES, RunFolder
 from harness.store.parquet import batches, check, damaged, read_table, schema, write
-from harness.store.parquet_pages import check_footer
+from harness.store.parquet_pages import decompressed_bytes
 from harness.store.prices import kept_prices, priced
 
 __all__ = ["RUNS", "STEPS", "load", "read", "schema", "seal"]
@@ -136,7 +136,7 @@ def _is_sealed(folder: RunFolder, kind: type) -> bool:
         return True
     try:
         with folder.open_file(_table(kind), MOST_RECORDS) as source:
-            check_footer(source, _table(kind))
+            decompressed_bytes(source, _table(kind))
             made_of = (pq.read_schema(source).metadata or {}).get(_LINES_SIZE)
     except (OSError, ConfigError, pa.ArrowException):  # a link, or damaged: the lines are the records
         return False

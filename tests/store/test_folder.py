@@ -156,14 +156,19 @@ def test_a_record_appended_after_sealing_counts_whatever_the_clock_says(tmp_path
     assert [*load(folder)["events"]["object"]] == ["a", "b"]
 
 
-def test_a_damaged_table_is_made_again_from_its_records(tmp_path):
+@pytest.mark.parametrize(
+    "spoiled",
+    [lambda whole: whole[:-5], lambda whole: whole[:4] + b"\xff" * 8 + whole[12:]],
+    ids=["no footer", "no header of a page"],
+)
+def test_a_damaged_table_is_made_again_from_its_records(tmp_path, spoiled):
     folder = RunFolder.create(tmp_path, "x")
     with folder.recorder() as recorder:
         recorder.write(Event(1, "Run", "a", "SUCCEEDED"))
     seal(folder)
     table = folder.path / "tables/events.parquet"
     whole = table.read_bytes()
-    table.write_bytes(whole[:-5])
+    table.write_bytes(spoiled(whole))
     assert [*load(folder)["events"]["object"]] == ["a"]
     seal(folder)
     assert table.read_bytes() == whole

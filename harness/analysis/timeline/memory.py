@@ -14,6 +14,10 @@ class Remembering(Protocol):
     def memory(self) -> dict[Callable[..., Any], Any]:
         """Results by the function that computed them."""
 
+    @property
+    def large(self) -> bool:
+        """Whether computing takes so much memory that it should go back to the system."""
+
 
 Source = TypeVar("Source", bound=Remembering)
 Result = TypeVar("Result")
@@ -22,14 +26,16 @@ Result = TypeVar("Result")
 def remembered(function: Callable[[Source], Result]) -> Callable[[Source], Result]:
     """Compute a function of an immutable value once for each value: detectors, tables and figures all ask.
 
-    What that took is given back: of a large test the allocator would keep hundreds of megabytes between its results.
+    Of a large test the allocator would keep hundreds of megabytes that computing took; of others, giving them back
+    takes longer than it saves.
     """
 
     @wraps(function)
     def recalled(source: Source) -> Result:
         if function not in source.memory:
             source.memory[function] = function(source)
-            release()
+            if source.large:
+                release()
         found: Result = source.memory[function]
         return found
 

@@ -40,6 +40,7 @@ __all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "flo
 
 _OF_EVENTS = ("kind", "reason", "source", "type", "namespace")
 _OF_RUNS = ("outcome", "state")  # repeated texts, as are these
+_LARGE = 2**20  # rows
 TEST_STARTED = "Started"
 TEST_INTERRUPTED = "Interrupted"
 WORKER_LOST = "WorkerLost"
@@ -107,7 +108,9 @@ class Timeline:
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], listed, events, start_at)
         ids = listed["run"]
         del listed
-        release()
+        large = len(spans) > _LARGE
+        if large:
+            release()
         runs, unknown = joined_runs(submissions, observed, start_at)
         runs = runs.assign(**{name: category(runs[name]) for name in _OF_RUNS})
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
@@ -116,7 +119,8 @@ class Timeline:
         happened = shifted(events, start_at, at="at_s")
         columns = {str(name): spans[name] for name in spans}
         del submissions, spans, events, observed  # and each column of spans once its intervals are there
-        release()  # as much as the largest column
+        if large:
+            release()  # as much as the largest column
         pods, others_pods = joined_pods(columns, ids, ~whole, runs["run"], start_at)
         if "gpus_at" not in recorded:  # in older folders
             recorded = recorded.assign(gpus_at=pd.array([pd.NA] * len(recorded), dtype="Int64"))
@@ -148,6 +152,11 @@ class Timeline:
             nodes=nodes,
             skew_s=skew_s,
         )
+
+    @property
+    def large(self) -> bool:
+        """There are so many pods that memory counts."""
+        return len(self.pods) > _LARGE
 
     @property
     def described(self) -> Ints:

@@ -147,3 +147,13 @@ def test_the_platforms_own_pods_are_judged(tmp_path):
 def test_a_replica_set_is_the_runs_after_which_it_is_called(kind, name, run):
     events = pd.DataFrame({"kind": [kind, "Pod"], "object": [name, "other"], "run": [None, "other"]})
     assert runs_of_events(events, ["1-wide", "1-wide-2", "", None]).tolist() == [run, "other"]
+
+
+def test_no_text_of_an_event_is_missing(tmp_path):
+    told = Story(intended=1)
+    told.event(1.0, "Pod", "a", "Error", None, type=None, namespace=None)
+    events = told.timeline(tmp_path).events
+    assert events.loc[events["object"] == "a", ["message", "type", "namespace", "run"]].to_numpy().tolist() == [
+        ["", "Normal", "", ""]
+    ]
+    assert not events.isna().any(axis=None)
