@@ -20,24 +20,27 @@ FAULTS = ("adapter-slow",)
 OVERSTATED_EARLY = True  # the first executions find idle workers: most of their time is loading
 
 _SHARE = 0.3
+_GROWN = 0.2  # of the time is enough where loading became slow while nothing else prolonged it
 _COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _QUEUED = 0.1  # of all time: shorter queues do not prolong loading
 _MOSTLY = 0.4  # of all time spent moving data: whatever else there is, it takes that long
-_PLAINLY = 0.45  # of all time spent moving data, where nothing else prolongs it
+_HALF = 0.5  # of all time would be saved without loads: worth naming beside overloaded workers
+_CERTAIN = 0.8  # of what is saved: how long loads take where others interrupt them is an upper bound
 _UNDISTURBED = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
 _GREW = 2.0  # times as long as in the beginning
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
 _PROBED = 0.3  # of a load's time
-_SURE, _UNSURE, _HARDLY = 0.85, 0.6, 0.3
+_SURE, _UNSURE, _BESIDE, _HARDLY = 0.85, 0.6, 0.4, 0.3
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Loading takes longer than computing, and the workers rarely compute; or loading became slow while none waited.
+    """Loading takes longer than computing, or much of all time; or it became slow while none waited.
 
     Loading also takes longer when a worker does other work meanwhile. So the replica with the shortest loads counts,
     and what its workers do while they have work: workers that are merely overloaded compute for much of the time.
-    Where replicas are not named and the work was spread unevenly, some workers may simply have been idle.
+    Where replicas are not named and the work was spread unevenly, some workers may simply have been idle. In both cases
+    faster loads are only a second remedy, named where they would save half of the time.
 
     The loading phase includes the runtime's own parsing of what an adapter sent. The nodes' CPU usage separates the
     two, and so does an adapter that is slow to answer even a probe; without either, both remain possible.
@@ -51,17 +54,20 @@ def detect(timeline: Timeline) -> list[Finding]:
     workers = saturation(timeline)
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
     undisturbed = workers.waiting < _UNDISTURBED
-    plain = undisturbed and workers.moving >= _PLAINLY
-    grew = undisturbed and _growth(done) >= _GREW
-    if not plain and (share < _SHARE or (loading <= computing and workers.moving <= computed and not grew)):
-        return []
-    busy = workers.computing > _COMPUTING
-    if queued >= _QUEUED and workers.moving < _MOSTLY and (busy or (not done.replicas and _unevenly_loaded(timeline))):
+    plain = share >= _MOSTLY and (undisturbed or not workers.measured)
+    grew = undisturbed and share >= _GROWN and _growth(done) >= _GREW
+    longer = share >= _SHARE and (loading > computing or workers.moving > computed)
+    if not (plain or grew or longer):
         return []
     # A wait is as long as the work ahead of it. Without loads, only the computing is ahead: the wait shrinks to that
     # share, whatever the number of workers.
     gain = workers.moving + workers.waiting * (1 - workers.computing)
+    busy = workers.computing > _COMPUTING
+    overloaded = queued >= _QUEUED and workers.moving < _MOSTLY and (busy or _idle_workers(timeline, done))
+    if overloaded and gain < _HALF:
+        return []
     confidence, reason = _attribution(timeline, done, loading)
+    confidence = min(confidence, _BESIDE) if overloaded else confidence
     return [
         Finding(
             NAME,
@@ -73,7 +79,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
             "the runtime's own parsing of the data.",
             (),
-            slowed(gain),
+            slowed(_CERTAIN * gain if overloaded else gain),
         )
     ]
 
@@ -110,8 +116,9 @@ def _loading(done: Executions) -> float:
     return min(float(np.median(done.loading[each])) for each in groups)
 
 
-def _unevenly_loaded(timeline: Timeline) -> bool:
-    tail = unnamed_tail(timeline)
+def _idle_workers(timeline: Timeline, done: Executions) -> bool:
+    """Whether some workers may have been idle while others had too much: nothing names the replicas."""
+    tail = None if done.replicas else unnamed_tail(timeline)
     return tail is not None and uneven(tail)
 
 

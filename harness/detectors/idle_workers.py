@@ -6,8 +6,8 @@ from harness.analysis.services.saturation import Saturation
 from harness.analysis.services.service_replicas import ServiceReplicas
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.drain_tail import DrainTail
-from harness.detectors.detector import slowed
-from harness.detectors.replicas import UNNAMED, uneven, unnamed_tail
+from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.replicas import uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import QUEUED
 from harness.model.units import counted, format_duration
@@ -18,13 +18,15 @@ FIX = (
     "worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance."
 )
 COMMANDS = ("kubectl get services,endpointslices -A | grep runtime",)
+WITHIN = "nothing names the workers of the only replica"
 WAITING = 0.15  # of the executions' time: shorter waits are none
+USED = 0.6  # of the workers: with more, nothing is inferred
 
 _FEW_USED = 0.3  # of the workers: with fewer, chance hardly explains it
 _REPLICAS = 2  # at least, for one of them to be favoured
 _OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _COVERED = 0.5  # of the workers had work while executions waited
-_LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
+_LIKELY, _UNSURE, _PERHAPS, _HARDLY = 0.9, 0.85, 0.49, 0.2
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
@@ -51,6 +53,13 @@ def while_idle(found: Saturation) -> list[Finding]:
             slowed(gain),
         )
     ]  # fmt: skip
+
+
+def unused(found: Saturation) -> list[Finding]:
+    """Executions waited while few of the workers did anything, though each replica got its share of them."""
+    if found.waiting - found.balanced < WAITING or found.used >= USED or not found.measured:
+        return []
+    return [idle(found, "since each replica got about its share")]
 
 
 def in_one_replica(found: Saturation, shown: ServiceReplicas) -> list[Finding]:
@@ -113,10 +122,29 @@ def within_replicas(timeline: Timeline, replicas: Sequence[str]) -> list[Finding
     return [by_timing(worst, "since replicas are evenly loaded and nothing names the workers within them")]
 
 
-def in_the_end(timeline: Timeline) -> list[Finding]:
-    """With replicas that no answer names: did some workers have work left when most had none?"""
+def in_the_end(timeline: Timeline, unseen: str) -> list[Finding]:
+    """Where nothing shows who did the work: did some workers have work left when most had none?"""
     end = unnamed_tail(timeline)
-    return [by_timing(end, f"since {UNNAMED}")] if end is not None and uneven(end) else []
+    return [by_timing(end, f"since {unseen}")] if end is not None and uneven(end) else []
+
+
+def perhaps(found: Saturation, unseen: str) -> Finding:
+    """Executions waited, and nothing shows which of the workers had work: often some get less than their share.
+
+    Raises:
+        CannotJudgeError: hardly any waited, or for the only worker.
+    """
+    if found.waiting < WAITING or not found.measured or found.most < _REPLICAS:
+        raise CannotJudgeError(unseen)
+    return Finding(
+        NAME,
+        "The load may be unbalanced: executions waited, and nothing shows whether all workers had work",
+        _PERHAPS,
+        (Evidence(unseen), waited(found)),
+        "See whether all workers have work (kubectl top pods): a kept-alive connection stays with its replica. " + FIX,
+        COMMANDS,
+        slowed(found.waiting / 2),  # with as many workers again to share it, which is the least that there may be
+    )
 
 
 def by_timing(end: DrainTail, since: str) -> Finding:

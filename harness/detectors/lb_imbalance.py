@@ -13,16 +13,19 @@ from harness.detectors.idle_workers import (
     COMMANDS,
     FIX,
     NAME,
+    USED,
     WAITING,
-    by_timing,
+    WITHIN,
     idle,
     in_one_replica,
     in_the_end,
+    perhaps,
+    unused,
     waited,
     while_idle,
     within_replicas,
 )
-from harness.detectors.replicas import LEAST_EXECUTIONS, LEAST_RUNS, UNNAMED, uneven, unnamed_tail
+from harness.detectors.replicas import LEAST_EXECUTIONS, LEAST_RUNS, UNNAMED
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import POD_CPU_CORES
 from harness.model.units import format_duration
@@ -35,7 +38,6 @@ OVERSTATED_EARLY = True  # a replica that got the first executions may be the bu
 
 _MORE = 1.4  # times an equal share
 _CHANCE = 1e-4
-_USED = 0.6  # of the workers: with more, nothing is inferred
 _LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
 _SURE = 0.9
 # By default a runtime has one replica: one that did everything is more often alone than favoured.
@@ -47,8 +49,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     done, shown = executions(timeline), service_replicas(timeline)
     if len(done.replicas) < 2 <= len(shown.pods):
         return _by_cpu(timeline, done, shown)
-    if not done.replicas:
-        return _inferred(timeline)
+    if not done.replicas or len(done.replicas) == len(shown.pods) == 1:
+        return _inferred(timeline, UNNAMED if not done.replicas else WITHIN)
     if len(done.replicas) < 2:
         return _all_to_one(timeline, done)
     return _by_name(timeline, done)
@@ -64,7 +66,7 @@ def _by_name(timeline: Timeline, done: Executions) -> list[Finding]:
     share, equal = float(counts[busiest]) / max(total, 1), 1 / len(done.replicas)
     chance = float(binomtest(int(counts[busiest]), total, equal, alternative="greater").pvalue) if total else 1.0
     if total < LEAST_EXECUTIONS or share < _MORE * equal or chance > _CHANCE:
-        return while_idle(work) or within_replicas(timeline, done.replicas)
+        return while_idle(work) or unused(work) or within_replicas(timeline, done.replicas)
     here = done.replica == busiest
     rest = named & ~here
     here_s, elsewhere_s = float(done.queued[here].mean()), float(done.queued[rest].mean()) if rest.any() else 0.0
@@ -110,18 +112,18 @@ def _by_cpu(timeline: Timeline, done: Executions, shown: ServiceReplicas) -> lis
     if done.row.size < LEAST_EXECUTIONS:
         raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
     if not (shown.total or shown.cpu_s.size):
-        raise CannotJudgeError(UNNAMED)
+        return [perhaps(found, UNNAMED)]
     if found.waiting < WAITING:
-        return in_the_end(timeline)
+        return in_the_end(timeline, UNNAMED)
     if not shown.cpu_s.size:
-        unused = [idle(found, f"since {UNNAMED}")] if found.used < _USED else in_one_replica(found, shown)
-        return unused or while_idle(found) or in_the_end(timeline)
+        one = [idle(found, f"since {UNNAMED}")] if found.used < USED else in_one_replica(found, shown)
+        return one or while_idle(found) or in_the_end(timeline, UNNAMED)
     share, equal = float(shown.cpu_s.max() / max(shown.cpu_s.sum(), 1e-9)), 1 / len(shown.pods)
     # So many executions of equal length would scatter as much as these do.
     like = max(1, round(float(done.computing.sum()) ** 2 / max(float((done.computing**2).sum()), 1e-9)))
     chance = float(binomtest(round(share * like), like, equal, alternative="greater").pvalue)
     if share < _MORE * equal or chance > _CHANCE:
-        return while_idle(found) or in_the_end(timeline)
+        return while_idle(found) or in_the_end(timeline, UNNAMED)
     busiest = shown.pods[int(np.argmax(shown.cpu_s))]
     return [
         Finding(
@@ -150,7 +152,7 @@ def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
     if done.row.size < LEAST_EXECUTIONS or waiting < WAITING:
         raise CannotJudgeError("only one replica was observed")
     (name,) = done.replicas
-    if found.used < _USED:
+    if found.used < USED:
         return [idle(found, f"{name} is the only replica that answered")]
     return [
         Finding(
@@ -169,14 +171,11 @@ def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _inferred(timeline: Timeline) -> list[Finding]:
-    """Without replica names: were workers idle while executions waited, throughout or in the end?"""
+def _inferred(timeline: Timeline, unseen: str) -> list[Finding]:
+    """Where nothing shows who did the work: were workers idle while executions waited, throughout or in the end?"""
     found = saturation(timeline)
-    if len(timeline.runs) >= LEAST_RUNS and found.waiting >= WAITING and found.used < _USED:
-        return [idle(found, f"since {UNNAMED}")]
-    end = unnamed_tail(timeline)
-    if end is None:
-        raise CannotJudgeError(UNNAMED)
-    if not uneven(end):
-        raise CannotJudgeError(f"{UNNAMED}; the executions' timing shows no imbalance")
-    return [by_timing(end, f"since {UNNAMED}")]
+    if executions(timeline).row.size < LEAST_EXECUTIONS:
+        raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
+    if len(timeline.runs) >= LEAST_RUNS and found.waiting >= WAITING and found.used < USED:
+        return [idle(found, f"since {unseen}")]
+    return in_the_end(timeline, unseen) or [perhaps(found, unseen)]

@@ -10,6 +10,7 @@ Explanations = Mapping[str, Mapping[str, float]]
 
 
 _UNLIKELY = 0.2  # confidence below which a finding never comes before others, however costly
+_LIKELY = 0.5  # confidence from which a finding explains others
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -22,8 +23,8 @@ def _place(finding: Finding) -> tuple[bool, float, str]:
 
 
 def unexplained(findings: Sequence[Finding], explained_by: Explanations) -> Iterator[Finding]:
-    """The findings, less sure beside those that explain them; without those that another one fully explains."""
-    present = {finding.name for finding in findings}
+    """The findings, less sure beside likely ones that explain them; without those that one of these fully explains."""
+    present = {finding.name for finding in findings if finding.confidence >= _LIKELY}
     for finding in findings:
         remaining = [left for cause, left in explained_by.get(finding.name, {}).items() if cause in present]
         confidence = min([finding.confidence, *remaining])

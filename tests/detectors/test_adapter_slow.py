@@ -1,7 +1,11 @@
 """Slow adapters, or the runtime's own parsing of their data? Confidence follows what was observed."""
 
+from dataclasses import replace
+
 import pytest
 
+from harness.analysis.services.saturation import Saturation
+from harness.detectors import adapter_slow
 from harness.detectors.adapter_slow import detect
 from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from tests.support.injected.loads import executed
@@ -46,11 +50,11 @@ def test_confidence_follows_the_evidence(story, sure, said, tmp_path):
 
 
 def test_executions_that_mostly_compute_name_no_adapter(tmp_path):
-    assert detect(executed(60, loading=lambda _: 0.3, computing=lambda _: 0.5).timeline(tmp_path)) == []
+    assert detect(executed(60, loading=lambda _: 0.15, computing=lambda _: 0.5).timeline(tmp_path)) == []
 
 
-@pytest.mark.parametrize(("loading", "named"), [(0.45, False), (0.6, True)])
-def test_adapters_are_named_where_half_of_all_time_moves_data_and_nothing_waits(loading, named, tmp_path):
+@pytest.mark.parametrize(("loading", "named"), [(0.35, False), (0.5, True)])
+def test_adapters_are_named_where_two_fifths_of_all_time_move_data_and_nothing_waits(loading, named, tmp_path):
     """Loading, sending 0.1 s, and computing 0.8 s."""
     found = detect(executed(60, loading=lambda _: loading, computing=lambda _: 0.8).timeline(tmp_path))
     assert bool(found) is named
@@ -60,6 +64,7 @@ def test_adapters_are_named_where_half_of_all_time_moves_data_and_nothing_waits(
     ("queue", "later", "named"),
     [
         (0.01, 1.0, True),  # loading takes five times as long in the end, and computing as long as ever
+        (0.01, 0.45, True),  # a quarter of the time is enough
         (0.01, 0.2, False),
         (9.0, 1.0, False),  # others that wait for the workers may prolong loading
     ],
@@ -69,6 +74,35 @@ def test_adapters_that_became_slow_are_named_though_computing_takes_longer(queue
         120, loading=lambda seq: later if seq >= 60 else 0.2, computing=lambda _: 1.2, queue=lambda _: queue
     )
     assert bool(detect(story.timeline(tmp_path))) is named
+
+
+# Overloaded workers, which compute for half of their time: without loads, the wait would shrink to a half.
+_FULL = Saturation(waiting=0.7, moving=0.2, computing=0.5, covered=1.0, workers=4, most=4, queued=0.5)
+
+
+@pytest.mark.parametrize(
+    ("workers", "sure", "saved"),
+    [
+        (_FULL, 0.4, 0.8 * 0.55),  # nothing shows how long loads take that others interrupt
+        (replace(_FULL, computing=0.6), None, None),  # without loads, less than half of the time would be saved
+        (replace(_FULL, computing=0.3), 0.6, 0.69),  # they rarely compute: the loads fill them
+        (replace(_FULL, moving=0.4, waiting=0.5), 0.6, 0.65),  # whatever else there is, loads take that long
+    ],
+)
+def test_faster_loads_are_a_second_remedy_of_overloaded_workers(workers, sure, saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(adapter_slow, "saturation", lambda _: workers)
+    found = detect(executed(60, loading=lambda _: 3.0, queue=lambda _: 3.0).timeline(tmp_path))
+    assert [each.confidence for each in found] == [sure] * (sure is not None)
+    if saved is not None:
+        assert found[0].severity == pytest.approx(0.5 * saved)
+
+
+@pytest.mark.parametrize(("queued", "named"), [(0.01, True), (0.1, False)])
+def test_waits_that_only_long_loads_suggest_leave_the_loads_as_the_cause(queued, named, tmp_path, monkeypatch):
+    workers = Saturation(waiting=0.2, moving=0.25, computing=0.7, covered=1.0, workers=4, most=4, queued=queued)
+    monkeypatch.setattr(adapter_slow, "saturation", lambda _: workers)
+    found = detect(executed(60, loading=lambda _: 0.5, computing=lambda _: 0.8).timeline(tmp_path))
+    assert bool(found) is named
 
 
 @pytest.mark.parametrize(("injected", "named"), [(("adapter-slow@0s",), True), ((), False)])

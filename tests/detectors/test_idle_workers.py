@@ -6,7 +6,8 @@ import pytest
 
 from harness.analysis.services.saturation import Saturation
 from harness.analysis.services.service_replicas import ServiceReplicas
-from harness.detectors.idle_workers import idle, in_one_replica, while_idle
+from harness.detectors.detector import CannotJudgeError
+from harness.detectors.idle_workers import idle, in_one_replica, perhaps, unused, while_idle
 
 # Executions wait for most of their time, which the first free of six workers would end, and one worker does it all.
 _ONE_WORKS = Saturation(
@@ -59,3 +60,35 @@ def test_idle_workers_show_little_where_waits_are_only_inferred_from_long_loads(
     assert queued.confidence >= 0.85
     assert inferred.confidence < 0.5
     assert idle(replace(_ONE_WORKS, used=0.4), "here").confidence < queued.confidence, "chance may explain it"
+
+
+@pytest.mark.parametrize(
+    ("found", "unbalanced"),
+    [
+        (_ONE_WORKS, True),
+        (replace(_ONE_WORKS, used=0.7), False),
+        (replace(_ONE_WORKS, balanced=0.7), False),  # they would wait anyway
+        (replace(_ONE_WORKS, queued=0.1), False),
+    ],
+)
+def test_idle_workers_show_uneven_load_though_each_replica_got_its_share(found, unbalanced):
+    findings = unused(found)
+    assert bool(findings) is unbalanced
+    if findings:
+        assert "since each replica got about its share" in findings[0].evidence[0].statement
+        assert findings[0].confidence >= 0.85
+
+
+def test_waits_for_workers_that_nothing_names_leave_uneven_load_possible():
+    found = perhaps(_ONE_WORKS, "nothing names them")
+    assert (found.name, found.severity) == ("lb-imbalance", pytest.approx(0.5 * 0.4))
+    assert found.confidence < 0.5, "it does not make a full runtime less likely"
+    assert [each.statement for each in found.evidence] == [
+        "nothing names them", "executions spent 80% of their time waiting for a worker"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", [{"waiting": 0.14, "balanced": 0.0}, {"queued": 0.1}, {"most": 1}])
+def test_without_waits_or_with_a_single_worker_uneven_load_cannot_be_judged(changed):
+    with pytest.raises(CannotJudgeError, match="nothing names them"):
+        perhaps(replace(_ONE_WORKS, **changed), "nothing names them")

@@ -43,3 +43,13 @@ def test_a_fully_explained_finding_is_dropped_and_still_explains_others():
     explained_by = {"symptom": {"cause": 0.0}, "further": {"symptom": 0.0}}
     assert names(order(map(found, ("symptom", "cause", "further")), explained_by)) == ["cause"]
     assert names(order(map(found, ("symptom", "further")), explained_by)) == ["symptom"]
+
+
+@pytest.mark.parametrize(("sure", "left"), [(0.5, [0.4]), (0.49, [0.9])])
+def test_a_finding_that_is_rather_wrong_than_right_explains_none(sure, left):
+    findings = order([found("symptom"), found("cause", sure)], {"symptom": {"cause": 0.4}})
+    assert [each.confidence for each in findings if each.name == "symptom"] == left
+
+
+def test_a_finding_that_is_rather_wrong_than_right_drops_none():
+    assert len(order([found("symptom"), found("cause", 0.4)], {"symptom": {"cause": 0.0}})) == 2

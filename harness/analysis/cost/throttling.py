@@ -43,7 +43,7 @@ def use(timeline: Timeline, metric: str, tasks: "pd.Series[str]") -> pd.DataFram
         tasks: the runs' pods.
     """
     samples = timeline.metric(metric)
-    names = pd.Series([str(orjson.loads(text).get("pod", "")) for text in samples["labels"]], dtype="str")
+    names = pd.Series([orjson.loads(text).get("pod") for text in samples["labels"]], dtype="str")
     found = pd.DataFrame({"pod": names, "task": names.map(tasks), "value": floats(samples, "value")})
     return found[found["task"].notna()]
 

@@ -182,7 +182,7 @@ def _sums(samples: pd.DataFrame) -> Floats:
 
 def _is_even(rate: Floats) -> bool:
     """Whether most samples of the busy stretches are about the same: what a token bucket lets through."""
-    busy = rate[rate >= rate.max() / 2]
+    busy = rate[(rate > 0) & (rate >= rate.max() / 2)]
     if busy.size < _SAMPLES:
         return False
     return float((np.abs(busy / np.median(busy) - 1) <= _EVEN).mean()) >= _MOSTLY
