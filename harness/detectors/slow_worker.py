@@ -18,7 +18,7 @@ FAULTS = ("slow-worker",)
 
 _RATIO = 1.5
 _CHANCE = 1e-3  # with as many tests as there are replicas
-_FEW = 4  # executions: a slow replica may get few of them
+_FEW = 3  # executions: a slow replica may get few of them
 
 
 def detect(timeline: Timeline) -> list[Finding]:
