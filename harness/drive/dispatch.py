@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import gevent
-import gevent.pool
+import gevent.event
 
 from harness.drive.clients import RendersAhead
 from harness.drive.fine_timer import FineTimer
 from harness.drive.lookahead import Lookahead, Planned
+from harness.drive.senders import Senders
 from harness.drive.session_messages import STOPPED
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
@@ -108,7 +109,9 @@ class Dispatcher:
         self._why_stopped: str | None = None
         self._ended = False  # nobody waits for answers any more
         self._ahead = Lookahead((), None)
-        self._open = gevent.pool.Group()
+        self._senders = Senders(self._send)
+        self._open: set[Planned] = set()
+        self._none_open = gevent.event.Event()
         self._unanswered: set[gevent.Greenlet] = set()
 
     @property
@@ -122,7 +125,7 @@ class Dispatcher:
         With `in_advance` arrivals are known before they are due: requests are made up to a second early, if client and
         target can do that, and wait for their time.
         """
-        self._ahead = Lookahead(arrivals, self._begin if in_advance and self._client is not None else None)
+        self._ahead = Lookahead(arrivals, self._senders.give if in_advance and self._client is not None else None)
         consecutive = 0
         for planned in self._ahead:
             consecutive = 0 if self._wait_for(planned.arrival) else consecutive
@@ -136,23 +139,23 @@ class Dispatcher:
                 self._drop(planned, f"{self._max_in_flight} requests were already in flight")
             else:
                 self._release(planned)
-        self._open.join()
-
-    def _begin(self, planned: Planned) -> gevent.Greenlet:
-        return gevent.spawn(self._send, planned)
+        while self._open:
+            self._none_open.clear()
+            self._none_open.wait()
+        self._senders.close()
 
     def _release(self, planned: Planned) -> None:
         """It is due: hand its request to the kernel, and let a greenlet read the answer."""
+        self._open.add(planned)
         if planned.greenlet is None:
             planned.due.set()
-            self._open.spawn(self._send, planned)
+            self._senders.give(planned)
             return
         if planned.message is not None and self._client is not None:
             self._client.write(planned.message)
             planned.sent_at = self._clock.now()
         if planned.begun:
             self._unanswered.add(planned.greenlet)
-        self._open.add(planned.greenlet)
         planned.due.set()
 
     def _drop(self, planned: Planned, why: str) -> None:
@@ -188,6 +191,14 @@ class Dispatcher:
         self._record(self._row(planned, Outcome.MISSED, error=why))
 
     def _send(self, planned: Planned) -> None:
+        try:
+            self._submit(planned)
+        finally:
+            self._open.discard(planned)
+            if not self._open:
+                self._none_open.set()
+
+    def _submit(self, planned: Planned) -> None:
         if self._ended and planned.due.is_set():
             self._miss(planned, self._why_stopped or STOPPED)
             return
