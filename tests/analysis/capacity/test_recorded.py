@@ -8,6 +8,7 @@ from harness.analysis.capacity import recorded as module
 from harness.analysis.capacity.bounds import ADAPTERS
 from harness.analysis.capacity.model import Observation
 from harness.analysis.capacity.recorded import eviction_factor, recorded
+from harness.analysis.services.service_replicas import ServiceReplicas
 from harness.model import Submission
 from harness.model.phases import FAILED, RUNNING, SCHEDULING, SUCCEEDED, UNSCHEDULABLE
 from tests.support.injected.loads import executed
@@ -147,6 +148,7 @@ def test_a_service_is_observed_by_its_replicas(limited, tmp_path, monkeypatch):
     test = recorded(story.timeline(tmp_path))
     (observation,) = test.observations
     assert (observation.runs, observation.nodes, test.unit) == (30, 3, "replica")
+    assert observation.duration_s == pytest.approx(29 + 0.01 + 0.7 * 1.03 + 0.1, abs=0.01)
     assert test.warnings[0] == "a replica stands for one with as many workers and cores as those tested"
     assert any("loaded and sent data for longer" in each for each in test.warnings) is limited
 
@@ -155,3 +157,30 @@ def test_a_service_that_follows_its_arrivals_shows_nothing(tmp_path):
     test = recorded(executed(30).timeline(tmp_path))
     assert test.observations == ()
     assert test.warnings[-1].endswith("its arrivals set its duration; use a burst")
+
+
+def test_kubernetes_shows_replicas_and_their_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "service_replicas", lambda _: ServiceReplicas(("a", "b"), (4, 4)))
+    test = recorded(waves().timeline(tmp_path))
+    assert [each.nodes for each in test.observations] == [2]
+    assert (test.unit, test.workers_each) == ("replica", 4)
+
+
+@pytest.mark.parametrize(("last_due", "whole"), [(0.0, [(10.0, 1.5, False)]), (60.0, [])])
+def test_stretches_with_constant_nodes_count_each(last_due, whole, tmp_path, monkeypatch):
+    """Where arrivals set the duration, only they do."""
+    stretches = SimpleNamespace(
+        nodes=np.array([1.0, 2.0]), per_hour=np.array([180.0, 360.0]), start_s=np.array([5.0, 60.0]),
+        end_s=np.array([45.0, 100.0]),
+    )  # fmt: skip
+    monkeypatch.setattr(module, "steady_state", lambda _: stretches)
+    story = waves(nodes=1, last_due=last_due)
+    story.node("n1", 40, 50)
+    test = recorded(story.timeline(tmp_path))
+    found = [(each.runs, each.nodes, each.steady) for each in test.observations]
+    assert found == [
+        (pytest.approx(2.0), 1.0, True), (pytest.approx(4.0), 2.0, True),
+        *[(runs, pytest.approx(nodes, abs=0.05), steady) for runs, nodes, steady in whole],
+    ]  # fmt: skip
+    assert [each.duration_s for each in test.observations[:2]] == [40.0, 40.0]
+    assert test.warnings == ()
