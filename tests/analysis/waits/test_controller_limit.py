@@ -36,6 +36,7 @@ IDLE, BUSY = {"idle": True, "late_start": False}, {"idle": False, "late_start": 
         (Signs(token_s=0.0, queued_s=9.0, work_s=3.0, even=True), BUSY, Limit.UNKNOWN),  # workers short of CPU
         # Before, an even rate and workers that take long for an update do.
         (Signs(queued_s=9.0, work_s=2.1, even=True), BUSY, Limit.REQUESTS),
+        (Signs(queued_s=9.0, work_s=1.5, even=True), BUSY, Limit.REQUESTS),
         (Signs(queued_s=9.0, work_s=2.1), BUSY, Limit.UNKNOWN),
         (Signs(queued_s=9.0, work_s=1.1, even=True), BUSY, Limit.WORKERS),
         (Signs(queued_s=9.0), BUSY, Limit.WORKERS),
@@ -104,6 +105,11 @@ def test_a_workers_time_for_an_update_follows_littles_law(metric, tmp_path):
     assert workers_of(timeline, "workflow_queue") == (8.0 if metric == BUSY_WORKERS else None)
 
 
+def test_rare_updates_take_their_workers_long(tmp_path):
+    story = sampled((WORKING, [8.0, 8.0], {"queue_name": "workflow_queue"}), (REQUESTS, [0.5, 0.5], _UPDATES))
+    assert signs(story.timeline(tmp_path)).work_s == 16.0
+
+
 @pytest.mark.parametrize("updates", [[0.0, 0.0, 0.0], [], [0.0, 0.0, 0.0, 0.0, 1.0]])
 def test_workers_that_hardly_update_anything_take_no_known_time(updates, tmp_path):
     story = sampled((WORKING, [2.0, 2.0], {"queue_name": "workflow_queue"}), (REQUESTS, updates, _UPDATES))
@@ -121,6 +127,8 @@ def test_workers_that_hardly_update_anything_take_no_known_time(updates, tmp_pat
         ([20.0, 20.0, 20.0, 20.0, 30.0], [0.0], 20.0, True),  # four of five
         ([20.0, 17.0, 23.0, 20.0], [0.0], 20.0, True),  # within 15 %
         ([20.0, 16.8, 23.2, 20.0], [0.0], 20.0, False),
+        ([20.0, 20.0, 20.0, 20.0, 8.0, 8.0, 8.0], [0.0], 20.0, True),  # less than half is a quiet stretch
+        ([20.0] * 7 + [14.0] * 3, [0.0], 20.0, True),  # seven of ten
     ],
 )
 def test_a_rate_that_stays_at_its_maximum_is_even(argos, kubernetes, rate, even, tmp_path):
@@ -128,7 +136,7 @@ def test_a_rate_that_stays_at_its_maximum_is_even(argos, kubernetes, rate, even,
     story = sampled(
         (REQUESTS, half, {"kind": "workflows", "verb": "Update"}),
         (REQUESTS, half, {"kind": "cronworkflows", "verb": "Get"}),
-        (REQUESTS, kubernetes, {"kind": "pods", "verb": "Create"}),
+        (REQUESTS, kubernetes, {"verb": "Create"}),
     )
     seen = signs(story.timeline(tmp_path))
     assert (seen.rate, seen.even) == (rate, even)
@@ -171,3 +179,9 @@ def test_pods_of_runs_whose_workflows_were_not_read_say_nothing(tmp_path):
         story.run(run, float(seq), seq + 60.0)
         story.pod(run, f"train-{seq}", None, (SCHEDULING, seq + 50.0, seq + 55.0))
     assert signs(story.timeline(tmp_path)).late_s == pytest.approx(3.0)
+
+
+def test_workflows_without_pods_say_nothing(tmp_path):
+    story = described(3.0)
+    story.records = [each for each in story.records if getattr(each, "phase", "") not in {SCHEDULING, RUNNING}]
+    assert signs(story.timeline(tmp_path)).late_s is None

@@ -135,6 +135,19 @@ def test_the_task_whose_pods_waited_longest_decides(tmp_path):
     assert what.shares["cpu"] < 0.1  # of 2 cores each node has as many
 
 
+def test_pools_on_which_only_other_tasks_ran_do_not_count(tmp_path):
+    story = crowded()
+    story.pod(story.submit(3), "prep", "elsewhere", (RUNNING, 0, 100))
+    assert found(story, tmp_path).shares["cpu"] == pytest.approx((40 + 10) / _NODE_SECONDS)
+
+
+def test_a_pod_that_still_runs_holds_its_room(tmp_path):
+    story = crowded()
+    story.pod(story.submit(3), "train", "b", (RUNNING, 12, None))
+    story.pod(story.submit(4), "train", "b", (RUNNING, 12, 45))
+    assert found(story, tmp_path).shares["cpu"] == pytest.approx((40 + 10 + 33) / _NODE_SECONDS)
+
+
 def test_where_no_pod_of_the_task_ever_ran_all_nodes_of_the_runs_count(tmp_path):
     story = crowded()
     story.pod(story.submit(3), "never", None, (UNSCHEDULABLE, 10, 90))
