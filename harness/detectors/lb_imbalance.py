@@ -37,7 +37,7 @@ FAULTS = ("lb-imbalance",)
 OVERSTATED_EARLY = True  # a replica that got the first executions may be the busiest only for now
 
 _MORE = 1.4  # times an equal share
-_CHANCE = 1e-3
+_CHANCE = 1e-3  # that the busiest replica gets so many of evenly spread executions
 _LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
 _SURE = 0.9
 # By default a runtime has one replica: one that did everything is more often alone than favoured.

@@ -42,7 +42,7 @@ class Senders:
             try:
                 sender.given.wait()
             except TargetUnreachableError:  # meant for the arrival before, which was answered in the meantime
-                self._idle.remove(sender)
+                self._idle = [each for each in self._idle if each is not sender]
                 return
             sender.given.clear()
             assert sender.planned is not None

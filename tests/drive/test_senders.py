@@ -93,6 +93,9 @@ def test_an_answer_that_comes_before_its_greenlet_is_told_to_give_up_leaves_the_
     second.due.set()
     sent.give(second)
     assert sent.seqs == [0, 1]
+    sent.greenlets[-1].kill(TargetUnreachableError("as late as the end of all"), block=False)
+    sent.senders.close()
+    gevent.idle()
     assert capsys.readouterr().err == ""
 
 
