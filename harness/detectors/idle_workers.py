@@ -26,7 +26,8 @@ _FEW_USED = 0.3  # of the workers: with fewer, chance hardly explains it
 _REPLICAS = 2  # at least, for one of them to be favoured
 _OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _COVERED = 0.5  # of the workers had work while executions waited
-_LIKELY, _UNSURE, _PERHAPS, _HARDLY = 0.9, 0.85, 0.49, 0.2
+_LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
+_PERHAPS = 0.49  # less than a finding needs to make another one, here a full runtime, less sure
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 

@@ -1,4 +1,4 @@
-"""Open-model dispatch: each arrival is sent at its own absolute time, in a greenlet of its own.
+"""Open-model dispatch: each arrival is sent at its own absolute time, in a greenlet that waits for no other.
 
 A user that waits for a response sends less exactly when the platform slows down. Here the schedule alone decides when a
 run is submitted; what can't be sent is recorded as missed, and latency counts from the due time (no coordinated
