@@ -1,14 +1,13 @@
 """Steps request more than they use: pods wait for nodes that lack a resource by requests, and hardly use it."""
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.lacking import EPHEMERAL, Lacking, lacking
+from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
-from harness.model.units import format_bytes
 
 NAME = "stranded-capacity"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.NODE_CPU)
@@ -95,7 +94,7 @@ def _by_disk(found: Lacking, wait: SchedulingWait) -> list[Finding]:
 
 def _too_large(found: Lacking, share: float) -> Finding:
     name, (wanted, most) = next(iter(found.too_large.items()))
-    asked = f"{_amount(name, wanted)}, and no node has more than {_amount(name, most)}"
+    asked = f"{amount_of(name, wanted)}, and no node has more than {amount_of(name, most)}"
     return Finding(
         NAME,
         f"Pods of {found.task} fit on no node, however many there are: they request {asked}",
@@ -112,12 +111,6 @@ def _too_large(found: Lacking, share: float) -> Finding:
         ("kubectl describe nodes | grep -A 8 Allocatable",),
         broke(share),
     )  # fmt: skip
-
-
-def _amount(resource: str, amount: float) -> str:
-    if resource in {"memory", EPHEMERAL}:
-        return f"{format_bytes(amount)} of {'memory' if resource == 'memory' else 'ephemeral storage'}"
-    return f"{amount:g} {'cores' if resource == 'cpu' else 'GPUs'}"
 
 
 def _evidence(found: Lacking, share: float) -> tuple[Evidence, ...]:

@@ -2,11 +2,13 @@
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import urllib3
 
 from harness.detectors import diagnose, quota
+from harness.detectors.diagnosis import Diagnosis
 from harness.model.phases import RUNNING
 from harness.model.records import Outcome
 from harness.simulator.cluster import Pod, Shape
@@ -15,6 +17,7 @@ from harness.simulator.profile import Quota as Limits
 from tests.support.injected.control_plane import waiting
 from tests.support.injected.loads import steady
 from tests.support.injected.services import noisy_tenants
+from tests.support.injection.case import Case, simulated
 from tests.support.real_kubernetes import RealCluster
 from tests.support.timelines import Story
 
@@ -185,3 +188,30 @@ def test_the_words_of_a_real_api_server_are_read_and_the_simulated_one_has_the_s
     simulated = Quota(Limits(pods=1, cpu=2.0), "tight")
     simulated.take(Pod("first", "a", Shape(1000, 2**30), ()))
     assert simulated.refusal(Pod("second", "a", Shape(1500, 2**30), ())) == message
+
+
+def drawn_without_workflows(*faults: str, place: Path) -> Diagnosis:
+    """More pods at once than either fault lets through, on a platform that has room for them."""
+    case = Case(
+        faults=faults, runs=150, over_s=60.0, step_s=10.0, without=frozenset({"workflows", "controller metrics"}),
+        whole=True,
+    )  # fmt: skip
+    return diagnose(simulated(case, 1.0, 5, place=place))
+
+
+def test_without_workflows_pods_that_come_when_others_end_are_a_sign_of_it(tmp_path):
+    diagnosis = drawn_without_workflows("quota@0s", place=tmp_path)
+    first = diagnosis.findings[0]
+    assert first.name == "quota"
+    assert first.title == (
+        "The namespace kubeflow seems to have no quota left: pods come when others end, at most 4 cores together"
+    )
+    assert first.confidence < 0.95
+    assert first.commands == ("kubectl describe resourcequota -n kubeflow",)
+    assert not {each.name for each in diagnosis.findings} & {"controller-backlog", "controller-requeue"}
+
+
+def test_without_workflows_a_slow_controller_is_no_sign_of_it(tmp_path):
+    diagnosis = drawn_without_workflows("controller-backlog@0s", place=tmp_path)
+    assert diagnosis.findings[0].name.startswith("controller-")
+    assert "quota" in {each.name for each in diagnosis.not_judged}

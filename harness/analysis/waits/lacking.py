@@ -24,6 +24,7 @@ from harness.model.phases import (
     SCHEDULING,
     UNSCHEDULABLE,
 )
+from harness.model.units import format_bytes
 
 _INSTANTS = 40
 # Column of the nodes → the metric of requests; each pod takes one place besides.
@@ -33,8 +34,9 @@ REQUESTS = {
     EPHEMERAL: REQUESTED_EPHEMERAL_BYTES,
 }  # fmt: skip
 _USED = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
-_PLACES = "pods"
-_FIXED = {"gpu", _PLACES}
+PLACES = "pods"
+_FIXED = {"gpu", PLACES}
+_NOUNS = {"cpu": "cores", "gpu": "GPUs", PLACES: "pods"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def lacking(timeline: Timeline) -> Lacking | None:
         return None
     ready, gone = floats(nodes, "ready_s")[:, None], np.nan_to_num(floats(nodes, "gone_s"), nan=np.inf)[:, None]
     there = (ready <= at) & (at < gone)
-    need = {name: by_task.get(task, 0.0) for name, by_task in requests.items()} | {_PLACES: 1.0}
+    need = {name: by_task.get(task, 0.0) for name, by_task in requests.items()} | {PLACES: 1.0}
     held = _held(timeline, nodes, at, requests)
     room = {name: floats(nodes, name)[:, None] for name in held}
     counts = [name for name in held if need[name] > 0 and (name != EPHEMERAL or room[name].all())]
@@ -99,6 +101,13 @@ def lacking(timeline: Timeline) -> Lacking | None:
             if need[name] > (most := float(floats(timeline.nodes, name).max(initial=0.0))) > 0
         },
     )
+
+
+def amount_of(resource: str, amount: float) -> str:
+    """An amount of a resource in words: ``4 cores``, ``1.5 GiB of memory``, ``2 GPUs``, ``6 pods``."""
+    if resource in {"memory", EPHEMERAL}:
+        return f"{format_bytes(amount)} of {'memory' if resource == 'memory' else 'ephemeral storage'}"
+    return f"{amount:g} {_NOUNS[resource]}"
 
 
 def spare(timeline: Timeline) -> float:
@@ -135,7 +144,7 @@ def _held(
     timeline: Timeline, nodes: pd.DataFrame, at: Floats, requests: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Floats]:
     """By resource: requested on each node at each instant, shape (nodes, instants); others' pods count, too."""
-    held = {name: np.zeros((len(nodes), at.size)) for name in (*requests, _PLACES)}
+    held = {name: np.zeros((len(nodes), at.size)) for name in (*requests, PLACES)}
     placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
     for pods in (timeline.pods[placed], timeline.others_pods):
         node = pd.Index(nodes["name"]).get_indexer(pd.Index(pods["node"].astype("str")))
@@ -148,7 +157,7 @@ def _held(
             now = (start <= instant) & (instant < end)
             for name, size in sizes.items():
                 held[name][:, k] += np.bincount(home[now], size[code[now]], len(nodes))
-            held[_PLACES][:, k] += np.bincount(home[now], minlength=len(nodes))
+            held[PLACES][:, k] += np.bincount(home[now], minlength=len(nodes))
     return held
 
 
