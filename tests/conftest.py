@@ -1,6 +1,7 @@
 """What tests of several rooms share: fixtures, and which tests may run beside each other."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -20,6 +21,12 @@ _MORE = (  # a third of the time each
     "test_docs.py", "contracts/test_plugins.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py",
 )  # fmt: skip
 _FURTHER = ("test_demo.py", "test_recover.py", "test_web_*.py", "test_store.py", "test_token.py")
+
+
+def pytest_configure() -> None:
+    """A shell ignores SIGINT in what it starts in the background; the processes that tests interrupt would inherit it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
