@@ -18,11 +18,11 @@ FAULTS = ("autoscaler-slow",)
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Runs wait longer with a node being provisioned than without."""
+    """Runs wait longer with a node being provisioned than without, or long for nodes that come."""
     wait = scheduling_wait(timeline)
     if wait.share >= SHARE and not decisions_observed(timeline) and not wait.refused:
         raise CannotJudgeError("pod events show whether nodes were being provisioned, and none were observed")
-    if wait.share < SHARE or wait.provisioning <= wait.unschedulable:
+    if wait.share < SHARE or wait.provisioning <= min(wait.unschedulable, SHARE):
         return []
     times = provisioning_times(timeline)
     median = f" (median {format_duration(wait.coming_s)} until ready)" if wait.coming_s is not None else ""

@@ -41,6 +41,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             slow.evidence,
             _TUNE if slow.grows else _REQUEUE + _TUNE,
             (*(() if slow.grows else requeue(timeline)), *tune(timeline, *_ARGUMENTS)),
-            slowed(slow.share),
+            slowed(slow.gain),
         )
     ]

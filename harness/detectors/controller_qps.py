@@ -33,7 +33,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         title = "The workflow controller creates pods at the rate of resourceRateLimit"
         fix = "Raise limit and burst of resourceRateLimit in the workflow controller's ConfigMap, or remove it."
         edit = f"kubectl edit configmap {_SETTINGS} -n {namespace(timeline)}"
-        return [Finding(NAME, f"{title}: {spent(slow)}", confidence, evidence, fix, (edit,), slowed(slow.share))]
+        return [Finding(NAME, f"{title}: {spent(slow)}", confidence, evidence, fix, (edit,), slowed(slow.gain))]
     qps = max(_LEAST, 10 * ceil(_MORE * seen.rate / 10)) if seen.rate is not None else _DEFAULT
     fix = (
         f"Raise the rate limit of the workflow controller's client: try --qps={qps} --burst={qps * 3 // 2} (20 and 30 "
@@ -47,7 +47,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             evidence,
             fix,
             tune(timeline, f"--qps={qps}", f"--burst={qps * 3 // 2}"),
-            slowed(slow.share),
+            slowed(slow.gain),
         )
     ]
 

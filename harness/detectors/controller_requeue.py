@@ -38,6 +38,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             slow.evidence,
             _FIX,
             requeue(timeline),
-            slowed(slow.share),
+            slowed(slow.gain),
         )
     ]

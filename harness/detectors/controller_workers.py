@@ -45,7 +45,7 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, _WORKERS)} "
                 f"({_WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
                 tune(timeline, f"--workflow-workers={_more(seen.busy, _WORKERS)}"),
-                slowed(each.share),
+                slowed(each.gain),
             )
             for each in found
         ),

@@ -7,7 +7,7 @@ cluster does not show, and imports no other detector. It may also have:
 * ``TARGETS``: the only platforms that can have this bottleneck;
 * ``EXPLAINED_BY``: findings that account for this one, with the confidence that remains beside them (0 drops it);
 * ``OVERSTATED_EARLY``: it takes time at the beginning of runs or of a test, or later runs may show another cause: not
-  judged while a test goes on and most of its runs are young;
+  judged while a test goes on and most of its runs are young, or as long as it costs little;
 * ``FAULTS``: the simulator's faults that inject it, or ``NOT_INJECTED``: why none does.
 
 Third parties register their modules under the entry-point group ``pipeswarm.detectors``.

@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import cast
@@ -12,7 +12,7 @@ from harness.analysis.validity import validity
 from harness.detectors.capability import Capability
 from harness.detectors.confidence import calibrated
 from harness.detectors.confidence_shifts import SHIFTS
-from harness.detectors.detector import CannotJudgeError, Detector
+from harness.detectors.detector import CannotJudgeError, Detector, slowed
 from harness.detectors.gaps import OF_KUBERNETES, gaps
 from harness.detectors.ranking import ranked, unexplained
 from harness.model.findings import Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
@@ -30,6 +30,7 @@ _NEVER_SHOWN: Mapping[str, frozenset[str]] = {
 _ENDED = 10  # runs, for the shares of a run's first phases
 # Executions of which the quickest do not decide, or this share of all.
 _ANSWERED, _MOST = 1000, 0.9
+_LASTS = slowed(0.15)  # severity of what still counts at the end, although it weighs most at the beginning
 # How a detector that raised is reported.
 DEFECT = "internal error in this detector"
 
@@ -56,11 +57,12 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_
     not_judged: list[NotJudged] = []
     with_less: list[JudgedWithLess] = []
     for detector in asked:
-        lacked = _lacked(detector, timeline)
+        lacked, early = _lacked(detector, timeline), going_on and getattr(detector, "OVERSTATED_EARLY", False)
         try:
-            if going_on and getattr(detector, "OVERSTATED_EARLY", False):
+            if early:
                 _require_ended_runs(timeline)
-            findings += _judge(detector, timeline)
+            found = _judge(detector, timeline)
+            findings += _lasting(found) if early else found
             if lacked:
                 with_less.append(JudgedWithLess(detector.NAME, lacked))
         except CannotJudgeError as reason:
@@ -105,6 +107,14 @@ def _require_ended_runs(timeline: Timeline) -> None:
         raise CannotJudgeError(f"only {counted(over, 'run')} of {timeline.plan.intended:,} ended so far")
     if over < max(_ENDED, still):
         raise CannotJudgeError(f"{counted(over, 'run')} ended so far, and {counted(still, 'run')} just began")
+
+
+def _lasting(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """The findings that are likely to last; raise `CannotJudgeError` where there are only others."""
+    kept = [finding for finding in findings if finding.severity >= _LASTS]
+    if findings and not kept:
+        raise CannotJudgeError("there are signs of it, which cost too little so far to tell whether they last")
+    return kept
 
 
 def _applies(detector: Detector, target: str) -> bool:

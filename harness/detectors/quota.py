@@ -154,7 +154,7 @@ def _suspected(timeline: Timeline) -> Finding | None:
         "Look whether a quota of the namespace is used up, and raise it. If none is, a semaphore or a limit on the "
         "number of pods holds them back; let Pipeswarm read the workflows, which say so.",
         (f"kubectl describe resourcequota -n {shell_word(namespace)}",),
-        slowed(slow.share * found.share * spare(timeline)),
+        slowed(slow.gain * found.share * spare(timeline)),
     )  # fmt: skip
 
 

@@ -12,8 +12,7 @@ import orjson
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.failures import failures
-from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.store_cost import SLOW, store_cost
 from harness.analysis.waits.storing import Storing, storing
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
@@ -33,7 +32,7 @@ EXPLAINED_BY = {"store-full": 0.1, "store-unreachable-from-old-nodes": 0.1}
 OVERSTATED_EARLY = True
 FAULTS = ("store-slow",)
 
-_SHARE, _SURELY = 0.115, 0.15
+_SURELY = 0.15
 _LEAST_S = 2.0
 _WAITED = 0.02  # of the runs' time: worth mentioning beside the storing itself
 _SLOW_REQUEST_S = 1.0  # median of a write
@@ -42,13 +41,11 @@ _SURE, _FAILING, _BY_REQUESTS = 0.95, 0.4, 0.85
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Storing takes a large share of the runs' time; failing writes may take long for another reason."""
-    stored, chain, wait = storing(timeline), critical_path(timeline), scheduling_wait(timeline)
-    # Pods that wait for a node wait for the pods that hold one, and those store.
-    share = min(1.0, (chain.storing + wait.share * wait.holders.storing) * startup_delay(timeline).amplification)
-    cost = min(1.0, share * (1 + _reading(timeline)))
+    stored, chain = storing(timeline), critical_path(timeline)
+    share, cost = store_cost(timeline)
     failing = any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline))
     requests = tuple(_slow_requests(timeline))
-    if cost >= _SHARE and stored.slow_s >= _LEAST_S:
+    if cost >= SLOW and stored.slow_s >= _LEAST_S:
         waited = ", or waiting for a node that is busy storing" if share > chain.storing + _WAITED else ""
         title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs{waited}"
         confidence = _FAILING if failing else _SURE if share >= _SURELY else _BY_REQUESTS
@@ -61,13 +58,6 @@ def detect(timeline: Timeline) -> list[Finding]:
     raise CannotJudgeError(
         f"{stored.caveat}; neither the store's metrics nor a probe (--store-probe) show slow requests"
     )
-
-
-def _reading(timeline: Timeline) -> float:
-    """Seconds of reading per second of storing: what a step stores, the next one reads; the first one reads nothing."""
-    tasks = timeline.pods["task"][(timeline.pods["row"] >= 0).to_numpy(dtype=bool)].unique()
-    steps = sum(not str(task).endswith("-driver") for task in tasks)
-    return 1 - 1 / max(steps, 1)
 
 
 def _finding(

@@ -26,6 +26,17 @@ def test_pulls_of_young_runs_are_no_finding_yet(second, found, tmp_path):
     assert ("ended so far" in reasons.get("image-pull", "")) is not found
 
 
+@pytest.mark.parametrize(("pull", "found"), [(3.0, False), (6.0, True)])
+def test_what_costs_little_so_far_may_not_last(pull, found, tmp_path):
+    """Two pulls of a run of 41 s beside them."""
+    timeline = so_far(steady(pull=pull, work=20.0), 150.0, tmp_path)
+    assert "image-pull" in {each.name for each in diagnose(timeline).findings}
+    live = diagnose(timeline, going_on=True)
+    assert ("image-pull" in {each.name for each in live.findings}) is found
+    reasons = {each.name: each.reason for each in live.not_judged}
+    assert ("too little so far" in reasons.get("image-pull", "")) is not found
+
+
 def test_pulls_that_never_end_are_a_finding_once_the_test_is_over(tmp_path):
     """No pull has ended: all of them last until now."""
     story = Story(intended=20)
