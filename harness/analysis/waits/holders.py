@@ -2,6 +2,10 @@
 
 A wait for a node, or for room in a quota, ends when other pods let go. So what those spend on pulls or on storing, the
 waiting pods wait for, too: as much as each of them holds of what is lacked, and as many as wait meanwhile.
+
+A queue hands delays on: what a pod pulls before the others wait, or while few do, all later ones wait for until nobody
+waits any more. So quick pulls would save each wait the pulls since its queue began, as far as it lasts (Lindley's
+recursion of a queue's waits, with the pulls left out of the service times).
 """
 
 from dataclasses import dataclass
@@ -9,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.cost.requested import requests_by
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import integral
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline.curves import integral, merged
 from harness.analysis.waits.lacking import REQUESTS
 from harness.analysis.waits.storing import storing
 from harness.model.phases import POD_PHASES, PULLING, RUNNING, SERVING, STARTING, STORING
+
+_PULLING = POD_PHASES.index(PULLING)
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +30,12 @@ class Holders:
     Attributes:
         pulling: by pods that pull their images.
         storing: by pods that store outputs, estimated where it can't be separated from running.
+        queued_by_pulls: share of the waits that would not be without any pull of the holders.
     """
 
     pulling: float = 0.0
     storing: float = 0.0
+    queued_by_pulls: float = 0.0
 
     @property
     def working(self) -> float:
@@ -59,7 +68,55 @@ def holders(timeline: Timeline, begun: Floats, ended: Floats, resource: str = ""
     whole = float(held.sum())
     if whole <= 0:
         return Holders()
+    by_pulls = _saved(begun, ended, _Held(pods["pod"].to_numpy(), start, end, size[code], phase == _PULLING))
     by_phase = np.bincount(phase, held, len(POD_PHASES))
     hidden = float((held * storing(timeline).hidden[code])[phase == POD_PHASES.index(RUNNING)].sum())
     stored = float(by_phase[POD_PHASES.index(STORING)])
-    return Holders(float(by_phase[POD_PHASES.index(PULLING)]) / whole, (stored + hidden) / whole)
+    return Holders(float(by_phase[_PULLING]) / whole, (stored + hidden) / whole, by_pulls)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """Stretches of pods, those of a pod beside each other: how much each holds, and whether it is left out."""
+
+    pod: Ints
+    start: Floats
+    end: Floats
+    size: Floats
+    out: Bools
+
+
+def _saved(begun: Floats, ended: Floats, held: _Held) -> float:
+    """The share of the waits that ends with the stretches that are left out."""
+    queues, over = merged(begun, np.maximum(begun, ended))
+    edges = np.unique(np.concatenate((held.start, held.end, queues)))
+    whole, out = (
+        _level(held.start[chosen], held.end[chosen], held.size[chosen], edges)
+        for chosen in (np.ones(held.out.size, dtype=bool), held.out)
+    )
+    part = np.divide(out, whole, out=np.zeros(edges.size), where=whole > _NOTHING)
+    passed = np.concatenate(([0.0], np.cumsum(part[:-1] * np.diff(edges))))
+    own = np.searchsorted(queues, begun, side="right") - 1
+    before = _before(queues, held, whole[np.searchsorted(edges, queues)])
+    late = np.interp(np.minimum(ended, over[own]), edges, passed) - np.interp(queues, edges, passed)[own] + before[own]
+    waited = np.maximum(ended - begun, 0.0)
+    return float(np.clip(late, 0.0, waited).sum() / max(float(waited.sum()), _NOTHING))
+
+
+def _before(queues: Floats, held: _Held, whole: Floats) -> Floats:
+    """By queue: what of its beginning's holders is left out before it, as seconds of all that is held then."""
+    heads = beginnings(held.pod)
+    until = np.repeat(np.maximum.reduceat(held.end, heads), np.diff(heads, append=held.pod.size))
+    place = np.searchsorted(queues, held.start, side="right")  # the first queue that begins later
+    there = held.out & (place < queues.size)
+    there[there] = queues[place[there]] < until[there]
+    place = place[there]
+    seconds = np.minimum(held.end[there], queues[place]) - held.start[there]
+    found = np.bincount(place, seconds * held.size[there], queues.size)
+    return np.divide(found, whole, out=np.zeros(queues.size), where=whole > _NOTHING)
+
+
+def _level(start: Floats, end: Floats, size: Floats, edges: Floats) -> Floats:
+    """What the stretches hold together from each edge on."""
+    change = np.bincount(np.searchsorted(edges, start), size, edges.size)
+    return np.cumsum(change - np.bincount(np.searchsorted(edges, end), size, edges.size))

@@ -86,7 +86,7 @@ class SchedulingWait:
     @property
     def for_pulls(self) -> float:
         """Share of all runs' time that pods waited because those on the nodes pulled, and no new node came before."""
-        return (self.unschedulable + self.provisioning * self.pulls) * self.holders.pulling
+        return (self.unschedulable + self.provisioning * self.pulls) * self.holders.queued_by_pulls
 
 
 @remembered

@@ -6,10 +6,10 @@ from harness.analysis.waits.holders import Holders
 from harness.analysis.waits.scheduling_wait import SchedulingWait
 
 
-def wait(unschedulable=0.0, provisioning=0.0, at_max="", pulls=0.0, pulling=0.0, storing=0.0):
+def wait(unschedulable=0.0, provisioning=0.0, at_max="", pulls=0.0, pulling=0.0, queued=0.0, storing=0.0):
     return SchedulingWait(
         unschedulable, provisioning, (), scaled=True, at_max=at_max, grew=True, refused="",
-        holders=Holders(pulling, storing), pulls=pulls, coming_s=60.0,
+        holders=Holders(pulling, storing, queued), pulls=pulls, coming_s=60.0,
     )  # fmt: skip
 
 
@@ -32,10 +32,10 @@ def test_new_nodes_save_the_wait_that_neither_pulls_nor_storing_take_instead(giv
 @pytest.mark.parametrize(
     ("given", "pulled"),
     [
-        ({"unschedulable": 0.4, "pulling": 0.5}, 0.2),
-        ({"unschedulable": 0.4, "storing": 0.5}, 0.0),
-        ({"provisioning": 0.4, "pulling": 0.5}, 0.0),  # the new node comes whether or not others still pull
-        ({"provisioning": 0.4, "pulling": 0.5, "pulls": 1.0}, 0.2),  # and there pods pull again
+        ({"unschedulable": 0.4, "queued": 0.5}, 0.2),
+        ({"unschedulable": 0.4, "pulling": 0.5}, 0.0),  # nobody waits for these pulls
+        ({"provisioning": 0.4, "queued": 0.5}, 0.0),  # the new node comes whether or not others still pull
+        ({"provisioning": 0.4, "queued": 0.5, "pulls": 1.0}, 0.2),  # and there pods pull again
     ],
 )
 def test_a_wait_for_nodes_is_for_pulls_as_far_as_pods_on_the_nodes_pull(given, pulled):
