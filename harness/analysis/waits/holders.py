@@ -90,10 +90,8 @@ def _saved(begun: Floats, ended: Floats, held: _Held) -> float:
     """The share of the waits that ends with the stretches that are left out."""
     queues, over = merged(begun, np.maximum(begun, ended))
     edges = np.unique(np.concatenate((held.start, held.end, queues)))
-    whole, out = (
-        _level(held.start[chosen], held.end[chosen], held.size[chosen], edges)
-        for chosen in (np.ones(held.out.size, dtype=bool), held.out)
-    )
+    whole = _level(held.start, held.end, held.size, edges)
+    out = _level(held.start[held.out], held.end[held.out], held.size[held.out], edges)
     part = np.divide(out, whole, out=np.zeros(edges.size), where=whole > _NOTHING)
     passed = np.concatenate(([0.0], np.cumsum(part[:-1] * np.diff(edges))))
     own = np.searchsorted(queues, begun, side="right") - 1
