@@ -50,7 +50,8 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_
     Args:
         timeline: what was observed.
         shifts: correct the findings' confidence, see `harness.detectors.confidence`.
-        going_on: the test goes on: what early runs overstate is not judged while most runs are young.
+        going_on: the test goes on: what early runs overstate is not judged while most runs are young,
+            or as long as it costs little.
     """
     asked = [detector for detector in detectors() if _applies(detector, timeline.plan.target)]
     findings: list[Finding] = []

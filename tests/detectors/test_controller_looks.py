@@ -59,3 +59,5 @@ def test_beside_a_slow_store_a_quick_controller_saves_less(tmp_path) -> None:
         assert cost.whole == pytest.approx(1.5 * cost.storing)
         assert (cost.whole > 0.15) is costs
         assert slow.gain == pytest.approx(slow.share * (1 - 1.5 * cost.whole) if costs else slow.share)
+        (finding,) = (each for each in diagnose(timeline).findings if each.name.startswith("controller-"))
+        assert finding.severity == pytest.approx(slow.gain / 2)

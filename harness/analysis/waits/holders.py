@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.analysis.cost.requested import requests_by
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
-from harness.analysis.timeline.curves import integral, merged
+from harness.analysis.timeline.curves import integral, merged, total_active
 from harness.analysis.waits.lacking import REQUESTS
 from harness.analysis.waits.storing import storing
 from harness.model.phases import POD_PHASES, PULLING, RUNNING, SERVING, STARTING, STORING
@@ -90,8 +90,8 @@ def _saved(begun: Floats, ended: Floats, held: _Held) -> float:
     """The share of the waits that ends with the stretches that are left out."""
     queues, over = merged(begun, np.maximum(begun, ended))
     edges = np.unique(np.concatenate((held.start, held.end, queues)))
-    whole = _level(held.start, held.end, held.size, edges)
-    out = _level(held.start[held.out], held.end[held.out], held.size[held.out], edges)
+    whole = total_active(held.start, held.end, held.size, edges)
+    out = total_active(held.start[held.out], held.end[held.out], held.size[held.out], edges)
     part = np.divide(out, whole, out=np.zeros(edges.size), where=whole > _NOTHING)
     passed = np.concatenate(([0.0], np.cumsum(part[:-1] * np.diff(edges))))
     own = np.searchsorted(queues, begun, side="right") - 1
@@ -112,9 +112,3 @@ def _before(queues: Floats, held: _Held, whole: Floats) -> Floats:
     seconds = np.minimum(held.end[there], queues[place]) - held.start[there]
     found = np.bincount(place, seconds * held.size[there], queues.size)
     return np.divide(found, whole, out=np.zeros(queues.size), where=whole > _NOTHING)
-
-
-def _level(start: Floats, end: Floats, size: Floats, edges: Floats) -> Floats:
-    """What the stretches hold together from each edge on."""
-    change = np.bincount(np.searchsorted(edges, start), size, edges.size)
-    return np.cumsum(change - np.bincount(np.searchsorted(edges, end), size, edges.size))

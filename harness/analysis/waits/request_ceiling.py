@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.analysis.cost.requested import requests_by
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline.curves import total_active
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.lacking import PLACES, REQUESTS
 
@@ -132,7 +133,8 @@ def _sizes(timeline: Timeline, task: Ints) -> Iterator[tuple[str, Floats]]:
 
 def _explained(timeline: Timeline, pods: _Pods, waited: Bools, size: Floats) -> Iterator[tuple[float, float, float]]:
     """By the time since when it may hold: the ceiling of a resource, and the share of the waits that it explains."""
-    at, used = _totals(pods, size)
+    at = np.unique(np.concatenate((pods.begun, pods.over)))
+    used = total_active(pods.begun, pods.over, size, at)
     length = np.diff(at, append=at[-1])
     whole = float((pods.begun - pods.due)[waited].sum())
     for since_s in (share * timeline.end_s for share in _SINCE):
@@ -146,10 +148,3 @@ def _explained(timeline: Timeline, pods: _Pods, waited: Bools, size: Floats) -> 
                 (np.interp(pods.begun[those], at, passed) - np.interp(pods.due[those], at, passed)).sum()
             )
         yield since_s, most, blocked_s / whole
-
-
-def _totals(pods: _Pods, size: Floats) -> tuple[Floats, Floats]:
-    """What live pods request together from each instant on; of one instant, the ends count first."""
-    at = np.concatenate((pods.over, pods.begun))
-    order = np.argsort(at, kind="stable")
-    return at[order], np.cumsum(np.concatenate((-size, size))[order])
