@@ -1,4 +1,4 @@
-"""The same simulations in another checkout or a compiled copy, in turn: user CPU seconds as ratios to this one."""
+"""The same simulations in another checkout or a compiled copy, and on simpy, in turn: user CPU seconds as ratios."""
 
 import json
 import os
@@ -11,14 +11,15 @@ from pathlib import Path
 from benchmarks.simulating.platforms import COMMAND, PODS_A_RUN, ROOT
 from tests.support.benchmarking import Table
 
-TRIES = 2
+TRIES = 4
 RUNS = 10_000
 # In seconds of user time, without imports; every checkout has these functions.
+_MODEL, _ALONE = "the model alone, 2,000 runs on 200 nodes", 2000
+_ON_SIMPY = f"fast.on_simpy(fast.profile(200), {_ALONE}, fast.Ranks)"
 _MEASURED = {
-    "the model alone, 2,000 runs on 200 nodes": "fast.ours(fast.profile(200), 2000)",
-    f"with all records, {RUNS:,} runs on 1,000 nodes": f"fast.records({RUNS}, 1000)",
+    _MODEL: (f"fast.ours(fast.profile(200), {_ALONE})", _ALONE),
+    f"with all records, {RUNS:,} runs on 1,000 nodes": (f"fast.records({RUNS}, 1000)", RUNS),
 }
-_PODS = {name: PODS_A_RUN * (2000 if "alone" in name else RUNS) for name in _MEASURED}
 _WORK = (
     "import gc, json, os; from benchmarks.simulating import fast; gc.disable(); "
     "used = os.times().user; %s; print(json.dumps(os.times().user - used))"
@@ -54,15 +55,18 @@ def against(table: Table, trees: list[Path]) -> None:
     print("\nagainst other checkouts, user CPU seconds")
     every = [ROOT, *trees]
     names = ["this one", *(tree.name for tree in trees)]
-    for name, work in _MEASURED.items():
-        tries = [[_work_s(tree, work) for tree in every] for _ in range(TRIES)]
-        _rows(table, name, names, tries, _PODS[name])
-    _rows(table, _COMMAND, names, [[_command_s(tree) for tree in every] for _ in range(TRIES)], RUNS * PODS_A_RUN)
+    for name, (work, runs) in _MEASURED.items():
+        # Simpy's model is Python, and uses this checkout's.
+        simpy = [(ROOT, _ON_SIMPY)] if name == _MODEL else []
+        works = [*((tree, work) for tree in every), *simpy]
+        tries = [[_work_s(tree, work) for tree, work in works] for _ in range(TRIES)]
+        _rows(table, name, [*names, *("on simpy, with our ranking of nodes" for _ in simpy)], tries, runs)
+    _rows(table, _COMMAND, names, [[_command_s(tree) for tree in every] for _ in range(TRIES)], RUNS)
 
 
-def _rows(table: Table, what: str, names: list[str], tries: list[list[float]], pods: int) -> None:
+def _rows(table: Table, what: str, names: list[str], tries: list[list[float]], runs: int) -> None:
     best = [min(each) for each in zip(*tries, strict=True)]
     for name, used in zip(names, best, strict=True):
         ratio = f" = {used / best[0]:.2f} × this one" if name != names[0] else ""
         table.row(f"{what}, {name}: s", f"{used:.2f}")
-        table.row(f"  µs a pod{ratio}", f"{used / pods * 1e6:.1f}")
+        table.row(f"  µs a pod{ratio}", f"{used / runs / PODS_A_RUN * 1e6:.1f}")

@@ -24,17 +24,21 @@ async def timed(call: Any, due: float, into: list[float]) -> None:
 
 
 async def submissions(url: str, pid: int, seconds: float = 6.0) -> tuple[list[float], float]:
-    """500 submissions and 20 polls a second; returns how long each took from when it was due, and the server's CPU."""
+    """500 submissions and 20 polls a second; returns how long submissions took from when they were due, and the CPU.
+
+    Polls are left out: a simulated list of 200 runs takes the 0.1 s that a real one takes.
+    """
     took: list[float] = []
+    polls: list[float] = []
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         client = Client(session, url)
         await client.upload(PIPELINE)
-        due = [(k / 500, client.submit) for k in range(int(500 * seconds))]
-        due += [((k + 0.5) / 20, client.poll) for k in range(int(20 * seconds))]
+        due = [(k / 500, client.submit, took) for k in range(int(500 * seconds))]
+        due += [((k + 0.5) / 20, client.poll, polls) for k in range(int(20 * seconds))]
         begun, before, tasks = time.perf_counter() + 0.1, cpu_s(pid), []
-        for at, call in sorted(due, key=lambda each: each[0]):
+        for at, call, into in sorted(due, key=lambda each: each[0]):
             await asyncio.sleep(max(0.0, begun + at - time.perf_counter()))
-            tasks.append(asyncio.create_task(timed(call, begun + at, took)))
+            tasks.append(asyncio.create_task(timed(call, begun + at, into)))
         await asyncio.gather(*tasks)
         return sorted(took), (cpu_s(pid) - before) / (time.perf_counter() - begun)
 
@@ -50,8 +54,8 @@ def under_load(table: Table) -> None:
             break
     late, usual, share = min(tries)
     table.row("its share of a core", f"{share:.0%}", "< 100 %", kept=share < 1)
-    table.row("answered within, half of them (ms)", f"{usual:.1f}")
-    table.row("answered within, 99 of 100 (ms)", f"{late:.1f}", "< 50", kept=late < 50, busy=share < IDLE)
+    table.row("submissions answered within, half of them (ms)", f"{usual:.1f}")
+    table.row("submissions answered within, 99 of 100 (ms)", f"{late:.1f}", "< 50", kept=late < 50, busy=share < IDLE)
 
 
 async def filled(client: Client, everything: int) -> None:

@@ -38,8 +38,8 @@ class ArtifactStore:
         self.loop = loop
         self.settings = settings
         self.installed = INSTALLED[settings.product]
-        self.capacity = settings.capacity
-        self.used = settings.used
+        self.capacity = float(settings.capacity)  # a profile may have whole numbers
+        self.used = float(settings.used)
         self.link = ProcessorSharing(loop, settings.bytes_per_s)
         self._memory = ProcessorSharing(loop, inf)  # where outputs are shared in memory: unlimited
         self.request_s = settings.request_s
