@@ -27,7 +27,7 @@ NOT_INJECTED = "it is a property of the load and of the number of workers"
 
 _SHARE = 0.15  # of the executions' time
 _COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others wait, the load is unbalanced
-_SURE, _ONE_REPLICA, _UNEVEN = 0.93, 0.85, 0.75  # where one replica or worker did everything, others may be idle
+_SURE, _ONE_REPLICA, _UNEVEN = 0.93, 0.7, 0.75  # where one replica or worker did everything, others may be idle
 _HARDLY = 0.12  # where most of the wait is inferred from long loads: they may be slow
 _LEFT = 0.1  # of the wait remains with several times the workers
 _CHANCE = 1e-3  # executions that don't slow each other down look by chance as if they did

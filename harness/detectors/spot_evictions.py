@@ -40,7 +40,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             NAME,
             f"{gone:,} {cause} under {lost.size:,} running steps"
             + (f": {share:.0%} of the runs failed" if failed else ""),
-            0.95 if spot > 0.5 else 0.6,
+            0.85 if spot > 0.5 else 0.6,
             (
                 Evidence(
                     f"{lost.size:,} pods ended with their node, on {gone:,} nodes",

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.detectors import detectors, diagnose, generator_lag
+from harness.detectors import detectors, diagnose, driver_overhead, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING
 from tests.support.injected.every_fault import INJECTED, plausible
 from tests.support.injected.loads import NODES, steady, with_volume
@@ -80,6 +80,13 @@ def test_slow_drivers_are_found_with_less_confidence_for_few_runs(driver, count,
     for finding in found:  # quick drivers save less than they take: what follows waits for the controller anyway
         assert finding.evidence[2].value is not None
         assert finding.severity == pytest.approx(0.35 * finding.evidence[2].value)
+
+
+@pytest.mark.parametrize(("driver", "first", "found"), [(3.2, 8.0, 1), (3.2, 12.0, 0), (10.4, 70.0, 1), (10.4, 140.0, 0)])
+def test_small_steps_count_from_a_larger_share_of_the_time_than_slow_drivers(driver, first, found, tmp_path):
+    """Drivers take 16, 11, 11 and 7 % of the runs' time; those that run for 5 s are slow."""
+    story = steady(40, driver=driver, work=1.0, first=lambda _: first)
+    assert len(driver_overhead.detect(story.timeline(tmp_path))) == found
 
 
 @pytest.mark.parametrize(("work", "confidence"), [(6.0, 0.95), (20.0, 0.85), (24.0, None)])
