@@ -57,7 +57,7 @@ _OF_AUTOSCALER = frozenset({"autoscaler-slow", "autoscaler-at-max", "nodes-exhau
 _TAINT, _GPU_TAINT = Taint("dedicated", "steps"), Taint("sku", "gpu")
 _SPOT_TAINT = Taint("kubernetes.azure.com/scalesetpriority", "spot")  # which every spot pool has
 _OF_REPLICAS = (frozenset[str](), frozenset({"replica cpu"}), frozenset({"replicas"}))  # what is not observed
-_LONGEST_S, _RETRIES_S = 6 * 3600.0, 900.0
+_LONGEST_S, _RETRIES_S, _TWO_DAYS_S = 6 * 3600.0, 900.0, 48 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,12 @@ def _kfp(random: Random) -> tuple[Case, Profile]:
     over_s = min(runs * spacing_s / _utilisation(random), _LONGEST_S)
     path_s = sum(step.duration.distribution.mean * ceil(t.times / (t.at_once or t.times)) + 20
                  for t, step in zip(tasks, steps, strict=True))  # fmt: skip
-    # Most wait for the last runs, however long it takes; some give up after about the time that a run takes.
+    # Most wait for the last runs, nobody for weeks; some give up after about the time that a run takes.
     patience_s = 20 * (over_s + runs * spacing_s + path_s) if random.random() < 0.8 else 2 * path_s
     return Case(
         runs=runs, over_s=over_s, profile="drawn", schedule=random.choice(_SCHEDULES),
         package=pipeline(tasks, tolerations), whole=random.random() < 0.7, without=_without(random),
-        drain_s=max(_RETRIES_S, patience_s),
+        drain_s=max(_RETRIES_S, min(patience_s, _TWO_DAYS_S)),
     ), profile  # fmt: skip
 
 
