@@ -1,6 +1,5 @@
 """Generates a file from a spec: blocks of rows are drawn in one or several processes and written in order."""
 
-import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -15,6 +14,7 @@ from generators.formats import Format
 from generators.sampler import Sampler
 from generators.sources import Sources
 from generators.spec import Spec
+from harness.pool_worker import follow_parent
 
 BLOCK_ROWS = 65_536  # the columns of a block fit the CPU cache, and memory does not grow with n
 _AHEAD = 2  # blocks per process that are drawn before they are written
@@ -105,7 +105,7 @@ _prepared: list[tuple[Sampler, Format]] = []
 
 
 def _prepare(job: Job) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the parent stops us
+    follow_parent()
     _prepared.append((Sampler(job.spec, job.seed, job.rows, job.sources), job.format))
 
 

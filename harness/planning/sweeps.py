@@ -5,7 +5,6 @@ Results come in the order in which they were asked for, so that an outcome is th
 
 import multiprocessing
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from harness.model.errors import ConfigError, PipeswarmError, TargetUnreachableError
+from harness.pool_worker import follow_parent
 
 A = TypeVar("A", bound=Hashable)
 R = TypeVar("R")
@@ -122,7 +122,7 @@ class Workers:
             context = multiprocessing.get_context("forkserver" if preloads else "spawn")
             if preloads:
                 context.set_forkserver_preload(_MODULES)
-            self._pool = ProcessPoolExecutor(self._most, context, initializer=_leave_interrupts_to_the_parent)
+            self._pool = ProcessPoolExecutor(self._most, context, initializer=follow_parent)
         return self._pool
 
     def result(self, begun: "Future[R]") -> R:
@@ -243,7 +243,3 @@ def open_workers(
 def usable_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

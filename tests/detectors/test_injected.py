@@ -82,7 +82,9 @@ def test_slow_drivers_are_found_with_less_confidence_for_few_runs(driver, count,
         assert finding.severity == pytest.approx(0.35 * finding.evidence[2].value)
 
 
-@pytest.mark.parametrize(("driver", "first", "found"), [(3.2, 8.0, 1), (3.2, 12.0, 0), (10.4, 70.0, 1), (10.4, 140.0, 0)])
+@pytest.mark.parametrize(
+    ("driver", "first", "found"), [(3.2, 8.0, 1), (3.2, 12.0, 0), (10.4, 70.0, 1), (10.4, 140.0, 0)]
+)
 def test_small_steps_count_from_a_larger_share_of_the_time_than_slow_drivers(driver, first, found, tmp_path):
     """Drivers take 16, 11, 11 and 7 % of the runs' time; those that run for 5 s are slow."""
     story = steady(40, driver=driver, work=1.0, first=lambda _: first)

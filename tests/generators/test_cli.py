@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from generators.cli import main
+from generators.generate import BLOCK_ROWS
 
 COMMAND = [sys.executable, "-m", "generators"]
 
@@ -123,13 +124,13 @@ def test_a_failed_write_leaves_the_old_file_alone():
     assert {path.name for path in Path.cwd().iterdir()} == {"scenarios.csv", "s.yaml"}
 
 
-def started(*arguments):
-    """A generation that is well under way."""
+def started(*arguments, size=1):
+    """A generation that has written so many bytes."""
     process = subprocess.Popen(
         [*COMMAND, "--n", "50000000", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     until = time.monotonic() + 60
-    while not [part for part in Path.cwd().glob(".scenarios.csv.*.part") if part.stat().st_size > 0]:
+    while not [part for part in Path.cwd().glob(".scenarios.csv.*.part") if part.stat().st_size >= size]:
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -147,10 +148,10 @@ def test_a_generation_that_is_stopped_cleans_up(sent, code, processes):
     assert not list(Path.cwd().iterdir())
 
 
-def test_a_generation_that_is_killed_leaves_no_file_under_the_final_name():
-    process = started()
+def test_a_generation_that_is_killed_leaves_no_process_and_no_file_under_the_final_name():
+    process = started("--processes", "2", size=2 * BLOCK_ROWS * 100)  # the first block is of the process itself
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=60)  # until the last process has closed its end of the pipes
     assert not Path("scenarios.csv").exists()
 
 

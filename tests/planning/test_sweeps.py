@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -95,6 +96,28 @@ def test_an_interrupt_ends_what_was_begun():
     finally:
         signal.signal(signal.SIGINT, before)
     assert not multiprocessing.active_children()
+
+
+_TO_BE_KILLED = """
+import time
+from harness.planning import sweeps
+sweeps._ALONE_S = 0
+if __name__ == "__main__":
+    with sweeps.open_workers(2) as workers:
+        sweep = sweeps.Sweep(time.sleep, workers)
+        sweep.first([0.0, 500.0])
+        print("begun", flush=True)
+        sweep.first([500.0])
+"""
+
+
+def test_a_sweep_that_is_killed_leaves_no_process(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(_TO_BE_KILLED)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.kill()
+        process.communicate(timeout=60)  # until the last process has closed its end of the pipe, and not 500 s later
 
 
 @pytest.mark.usefixtures("at_once")
