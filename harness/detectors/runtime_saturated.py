@@ -40,6 +40,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     shared = contention(timeline)
     lost = _lost(timeline, shared) if shared.p < _CHANCE else 0.0
     found = saturation(timeline)
+    if found.in_one:
+        return []  # more replicas would be as idle as those that there are
     if found.waiting >= _SHARE and found.covered >= _SOME:
         return [_full(timeline, found, lost)]
     return [_crowded(timeline, shared, lost)] if lost >= _SHARE else []

@@ -9,6 +9,7 @@ import pytest
 from harness.analysis.services.contention import Contention
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.detectors import diagnose, runtime_saturated
+from harness.model.phases import REPLICA_WORKERS
 from tests.support.injected.loads import executed
 from tests.support.injection.case import Case, profile_of, records, simulated
 from tests.support.injection.installations import draw
@@ -82,9 +83,34 @@ def test_what_kubernetes_shows_of_the_replicas_tells_that_one_did_all_the_work(w
     """All executions go to the first of five replicas from the start, and no answer names it."""
     case = Case(("lb-imbalance@0s",), runs=150, over_s=60.0, profile="hetida-least-connections", without=without)
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=2)
-    found = diagnose(simulated(case, 2.0, 3, profile), {}).findings
+    timeline = simulated(case, 2.0, 3, profile)
+    found = diagnose(timeline, {}).findings
     assert (found[0].name, found[0].confidence) == ("lb-imbalance", confidence)
     assert says in found[0].evidence[0].statement
+    assert saturation(timeline).in_one
+    assert "runtime-saturated" not in [each.name for each in found], "more replicas would be idle, too"
+
+
+@pytest.mark.parametrize(
+    ("replica", "shown", "in_one"),
+    [(lambda _: 0, 2, True), (lambda _: 0, 1, False), (lambda _: 0, 0, False), (lambda seq: seq % 2, 2, False)],
+)
+def test_one_of_several_replicas_did_all_the_work_if_it_alone_is_named(replica, shown, in_one, tmp_path):
+    story = executed(replica=replica, queue=lambda _: 9.0, computing=lambda _: 2.5)
+    for k in range(shown):
+        story.sample(0.5, REPLICA_WORKERS, 4.0, pod=f"runtime-{k}")
+    timeline = story.timeline(tmp_path)
+    assert saturation(timeline).in_one is in_one
+    assert ("runtime-saturated" in names(timeline)) is not in_one
+
+
+def test_where_workers_mostly_load_few_compute_at_once_though_all_have_work():
+    """No more at once than one of two replicas has workers: of four that load for most of their time, that is usual."""
+    case = Case(("adapter-slow@0s",), runs=60, over_s=1.0, profile="hetida-least-connections", schedule="burst")
+    profile = with_runtime(case, names_replicas=False, replicas=2, nodes=2, workers=2)
+    found = saturation(simulated(replace(case, without=frozenset({"replica cpu"})), 2.0, 3, profile))
+    assert found.computing < 0.5
+    assert not found.in_one
 
 
 def test_idle_replicas_show_only_with_their_number():

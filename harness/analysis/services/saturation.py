@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.analysis.services.balancing import balanced_waits
 from harness.analysis.services.executions import Executions, executions
-from harness.analysis.services.service_replicas import service_replicas
+from harness.analysis.services.service_replicas import ServiceReplicas, service_replicas
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.timeline.curves import active
 from harness.analysis.timeline.memory import remembered
@@ -26,6 +26,7 @@ _BUSY = 0.9  # quantile of the time, by the number that compute
 _PASSING = 0.002  # of the time in which any computed
 _QUICK = 0.1  # quantile of loads that nothing interrupts
 _MEASURED = 0.3  # of the wait: with less measured in a queue, the rest may be long loads
+_SEVERAL = 1.2  # times the workers of a replica would usually compute at once, if all replicas had work
 _USUAL = 3.0  # times a quick load is the mean one, if durations vary as usual: lognormal, p95 = 2.5 medians
 
 
@@ -45,6 +46,8 @@ class Saturation:
         enough: there ever was an execution for each of `most` workers.
         balanced: executions would still wait, if each went to the first worker that is free.
         queued: the part of `waiting` that was measured in a queue; the rest is inferred from long loads and sends.
+        in_one: one of several replicas did all the work: it alone is named, or never more computed at once than it has
+            workers, and more would if the others had work.
     """
 
     waiting: float
@@ -57,6 +60,7 @@ class Saturation:
     enough: bool = True
     balanced: float = 0.0
     queued: float = 1.0
+    in_one: bool = False
 
     @property
     def measured(self) -> bool:
@@ -81,6 +85,7 @@ def saturation(timeline: Timeline) -> Saturation:
 
     used, known = _share([each.whole for each in groups]), service_replicas(timeline).total
     own = own_loading(_share([each.usual for each in groups]))
+    computing = computed / max(computed + own, 1e-9)
     # Of workers that Kubernetes shows, those that don't compute may be idle as well as load: at most, they load.
     own_of_all = own_loading(used) if known else own
     whole = max(float(waits(timeline).total.sum()), 1e-9)
@@ -91,7 +96,7 @@ def saturation(timeline: Timeline) -> Saturation:
     return Saturation(
         waiting=(queued + loaded - own + sent - own_sending) / whole,
         moving=(own + own_sending) / whole,
-        computing=computed / max(computed + own, 1e-9),
+        computing=computing,
         covered=_covered(timeline, done, groups),
         workers=workers,
         used=1.0 if used is None else min(1.0, used * (computed + own_of_all) / max(computed, 1e-9)),
@@ -99,7 +104,18 @@ def saturation(timeline: Timeline) -> Saturation:
         enough=used is not None,
         balanced=float(np.nansum(balanced_waits(came, takes, max(known, workers, 1)))) / whole,
         queued=queued / whole,
+        in_one=_in_one(done, service_replicas(timeline), groups, computing),
     )
+
+
+def _in_one(done: Executions, shown: ServiceReplicas, groups: Sequence["_Group"], computing: float) -> bool:
+    """Whether one of several replicas did all the work, as far as answers or the number that computed at once show."""
+    if len(shown.pods) < 2:
+        return False
+    if done.replicas:
+        return len(done.replicas) == 1
+    seen = sum(each.seen for each in groups)
+    return shown.each > 0 and seen <= shown.each and len(shown.pods) * computing >= _SEVERAL
 
 
 def _unhindered(seconds: Floats) -> float:
@@ -128,7 +144,8 @@ class _Group:
 
     Attributes:
         workers: how many there seem to be.
-        most: how many there are, or ever computed at once.
+        seen: how many ever computed at once.
+        most: as many, or as there are known to be.
         came: start of each execution at the service, shape (n,).
         left: its end, shape (n,).
         usual: the share of the workers' time spent computing.
@@ -136,6 +153,7 @@ class _Group:
     """
 
     workers: int
+    seen: int
     most: int
     came: Floats
     left: Floats
@@ -165,15 +183,15 @@ def _group(begun: Floats, ended: Floats, came: Floats, left: Floats, known: int)
     length = np.diff(at)
     computing = active(begun, ended, at[:-1])
     there = active(came, left, at[:-1])
-    most = _most(computing, length)
-    workers = _workers(computing, length, there >= most, most)
-    most = max(most, known)
+    seen = _most(computing, length)
+    workers = _workers(computing, length, there >= seen, seen)
+    most = max(seen, known)
 
     def computed(number: int) -> _Share:
         enough: Bools = there >= number
         return _Share(float(computing[enough] @ length[enough]), number * float(length[enough].sum()))
 
-    return _Group(workers, most, came, left, computed(workers), computed(most))
+    return _Group(workers, seen, most, came, left, computed(workers), computed(most))
 
 
 def _most(computing: Floats, length: Floats) -> int:
