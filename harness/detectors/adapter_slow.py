@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.analysis.services.contention import contention
 from harness.analysis.services.executions import Executions, executions
 from harness.analysis.services.saturation import saturation
 from harness.analysis.timeline import Timeline, floats
@@ -60,8 +61,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not (plain or grew or longer):
         return []
     # A wait is as long as the work ahead of it. Without loads, only the computing is ahead: the wait shrinks to that
-    # share, whatever the number of workers.
-    gain = workers.moving + workers.waiting * (1 - workers.computing)
+    # share, whatever the number of workers. Executions that wait for cores wait for the computing of others alone.
+    cores = contention(timeline)
+    ahead = 1.0 if cores.likely and cores.cores < workers.workers else workers.computing
+    gain = workers.moving + workers.waiting * (1 - ahead)
     busy = workers.computing > _COMPUTING
     overloaded = queued >= _QUEUED and workers.moving < _MOSTLY and (busy or _idle_workers(timeline, done))
     if overloaded and gain < _HALF:

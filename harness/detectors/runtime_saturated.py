@@ -30,7 +30,6 @@ _COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others w
 _SURE, _ONE_REPLICA, _UNEVEN = 0.93, 0.7, 0.75  # where one replica or worker did everything, others may be idle
 _HARDLY = 0.12  # where most of the wait is inferred from long loads: they may be slow
 _LEFT = 0.1  # of the wait remains with several times the workers
-_CHANCE = 1e-3  # executions that don't slow each other down look by chance as if they did
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -38,7 +37,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if executions(timeline).row.size < LEAST_EXECUTIONS:
         raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
     shared = contention(timeline)
-    lost = _lost(timeline, shared) if shared.p < _CHANCE else 0.0
+    lost = _lost(timeline, shared) if shared.likely else 0.0
     found = saturation(timeline)
     if found.in_one:
         return []  # more replicas would be as idle as those that there are

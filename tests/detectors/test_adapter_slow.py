@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.services.saturation import Saturation
-from harness.detectors import adapter_slow
+from harness.detectors import adapter_slow, diagnose
 from harness.detectors.adapter_slow import detect
 from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from tests.support.injected.loads import executed
 from tests.support.injection.case import Case, simulated
+from tests.support.injection.installations import draw
 from tests.support.timelines import Story
 
 
@@ -110,3 +111,12 @@ def test_a_burst_that_waits_for_data_is_distinguished_from_one_that_waits_for_wo
     """The workers compute at last all the same, so that it is asked what they do while there is work for all."""
     burst = Case(injected, runs=100, over_s=1.0, profile="hetida-least-connections", schedule="burst")
     assert bool(detect(simulated(burst, 2.0, seed=0))) is named
+
+
+@pytest.mark.parametrize(("seed", "number"), [(660084, 261), (660083, 343)])
+def test_where_executions_wait_for_cores_quicker_loads_save_no_wait(seed, number):
+    """12 workers on 2 cores, and 30 on 12: four times the nodes spare most of the time, quicker adapters less."""
+    drawn = draw(seed, number)
+    found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)).findings
+    assert [each.name for each in found] == ["runtime-saturated", "adapter-slow"]
+    assert found[1].severity < 0.2

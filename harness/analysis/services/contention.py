@@ -21,6 +21,7 @@ from harness.model.phases import COMPUTING
 
 _FEW = 20  # executions
 _CANDIDATES = 32  # numbers of cores, at most
+_CHANCE = 1e-3  # executions that don't slow each other down look by chance as if they did
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class Contention:
     cores: float
     lost: float
     p: float
+
+    @property
+    def likely(self) -> bool:
+        """Whether chance hardly explains the computing times."""
+        return self.p < _CHANCE
 
 
 NONE = Contention(np.inf, 0.0, 1.0)
