@@ -4,7 +4,7 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.pulls import waited_for_pulls
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
@@ -27,10 +27,7 @@ _FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
-    wait = scheduling_wait(timeline)
-    pulling_share = critical_path(timeline).shares[PULLING]
-    # Pods that wait for a node wait for the pods that hold one, and those pull; unless a new node comes before.
-    share = min(1.0, (pulling_share + wait.for_pulls) * startup_delay(timeline).amplification)
+    share = min(1.0, waited_for_pulls(timeline) * startup_delay(timeline).amplification)
     pods = timeline.stretches(PULLING)
     seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
@@ -41,7 +38,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             NAME,
             f"Image pulls are slow: {share:.0%} of the runs' time",
             _certainty(timeline, share),
-            _evidence(pulling_share, slow),
+            _evidence(critical_path(timeline).shares[PULLING], slow),
             "Use smaller images, pre-pull them on every node (a DaemonSet, or a node image that includes them), use a "
             "registry in the same region, and set imagePullPolicy IfNotPresent with fixed tags.",
             (f"kubectl get events -n {timeline.namespace} --field-selector reason=Pulled",),

@@ -4,6 +4,7 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import spare
+from harness.analysis.waits.pulls import waited_for_pulls
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.workflow_limits import binding
@@ -30,6 +31,8 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     before, between = found.late_s, max(0.0, float(np.median(found.between)))
     limit = binding(timeline, found.most)
+    # Of the active runs' own time. Without the limit, all runs would wait for the same pulls at once.
+    pulling = min(1.0, waited_for_pulls(timeline) * found.amplification)
     return [
         Finding(
             NAME,
@@ -50,6 +53,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             ),
             fix(limit) + " Or it is the pipeline's own limit.",
             commands(limit),
-            slowed(share * spare(timeline)),
+            slowed(share * spare(timeline) * (1 - pulling)),
         )
     ]  # fmt: skip
