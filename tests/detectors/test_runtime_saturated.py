@@ -9,7 +9,7 @@ import pytest
 from harness.analysis.services.contention import Contention
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.detectors import diagnose, runtime_saturated
-from harness.model.phases import REPLICA_WORKERS
+from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
 from tests.support.injected.loads import executed
 from tests.support.injection.case import Case, profile_of, records, simulated
 from tests.support.injection.installations import draw
@@ -99,6 +99,18 @@ def test_one_of_several_replicas_did_all_the_work_if_it_alone_is_named(replica, 
     story = executed(replica=replica, queue=lambda _: 9.0, computing=lambda _: 2.5)
     for k in range(shown):
         story.sample(0.5, REPLICA_WORKERS, 4.0, pod=f"runtime-{k}")
+    timeline = story.timeline(tmp_path)
+    assert saturation(timeline).in_one is in_one
+    assert ("runtime-saturated" in names(timeline)) is not in_one
+
+
+@pytest.mark.parametrize(("other", "in_one"), [(0.1, True), (1.5, False)])
+def test_one_name_in_all_answers_may_be_a_load_balancers_and_cpu_time_tells(other, in_one, tmp_path):
+    story = executed(replica=lambda _: 0, queue=lambda _: 9.0, computing=lambda _: 2.5)
+    for second in range(0, 130, 10):
+        for pod, cores in (("runtime-0", 2.0), ("runtime-1", other)):
+            story.sample(0.5 + second, REPLICA_WORKERS, 4.0, pod=pod)
+            story.sample(0.5 + second, POD_CPU_CORES, cores, pod=pod)
     timeline = story.timeline(tmp_path)
     assert saturation(timeline).in_one is in_one
     assert ("runtime-saturated" in names(timeline)) is not in_one

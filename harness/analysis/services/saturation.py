@@ -26,6 +26,7 @@ _BUSY = 0.9  # quantile of the time, by the number that compute
 _PASSING = 0.002  # of the time in which any computed
 _QUICK = 0.1  # quantile of loads that nothing interrupts
 _MEASURED = 0.3  # of the wait: with less measured in a queue, the rest may be long loads
+_NEARLY_ALL = 0.8  # of the replicas' CPU time: idle ones use some, too
 _SEVERAL = 1.2  # times the workers of a replica would usually compute at once, if all replicas had work
 _USUAL = 3.0  # times a quick load is the mean one, if durations vary as usual: lognormal, p95 = 2.5 medians
 
@@ -110,8 +111,8 @@ def saturation(timeline: Timeline) -> Saturation:
 
 def _in_one(done: Executions, shown: ServiceReplicas, groups: Sequence["_Group"], computing: float) -> bool:
     """Whether one of several replicas did all the work, as far as answers or the number that computed at once show."""
-    if len(shown.pods) < 2:
-        return False
+    if len(shown.pods) < 2 or (shown.cpu_s.size and shown.cpu_s.max() < _NEARLY_ALL * shown.cpu_s.sum()):
+        return False  # a name that all answers have may be a load balancer's
     if done.replicas:
         return len(done.replicas) == 1
     seen = sum(each.seen for each in groups)
