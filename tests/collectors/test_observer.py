@@ -24,6 +24,7 @@ from harness.targets.kfp.tasks import instant
 from tests.support.observers import (
     TOKEN,
     Simulator,
+    all_over,
     assert_each_end_is_recorded_once,
     ends,
     last_spans,
@@ -48,6 +49,7 @@ def observed(demo: Simulator, tmp_path_factory: pytest.TempPathFactory) -> tuple
         assert "ready_nodes" not in folder.read_live("observer"), "no step's pool is known"
         runs = submitted(demo, target, folder, 6)
         until(lambda: len(ends(folder)) == 6, "six ends", 90)
+        until(lambda: all_over(demo, runs), "that the platform says so, too")  # the cluster may have shown it before
         until(lambda: folder.read_live("observer").get("ready_nodes"), "the nodes of the steps' pool")
     return folder, runs
 

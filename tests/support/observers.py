@@ -17,6 +17,7 @@ import urllib3
 
 from harness.model import Event, Outcome, Plan, Scenario, Span, Submission
 from harness.model.http import HttpAnswer, HttpRequest
+from harness.model.phases import TERMINAL_STATES
 from harness.store import RunFolder
 from harness.targets import kfp
 from tests.support.servers import until
@@ -104,6 +105,11 @@ def observing(folder: RunFolder, config: str) -> Iterator["subprocess.Popen[byte
 
 def ends(folder: RunFolder) -> dict[str, str]:
     return {event.object: event.reason for event in folder.records(Event) if event.kind == "Run"}
+
+
+def all_over(simulator: Simulator, runs: list[str]) -> bool:
+    """Whether the platform's own records say that these runs are over."""
+    return all(simulator.get(f"/apis/v2beta1/runs/{run}")["state"] in TERMINAL_STATES for run in runs)
 
 
 def assert_each_end_is_recorded_once(folder: RunFolder, runs: list[str]) -> None:
