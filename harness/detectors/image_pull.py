@@ -4,8 +4,7 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.pulls import waited_for_pulls
-from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.pulls import cost_of_pulls
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
@@ -27,7 +26,7 @@ _FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
-    share = min(1.0, waited_for_pulls(timeline) * startup_delay(timeline).amplification)
+    share = cost_of_pulls(timeline)
     pods = timeline.stretches(PULLING)
     seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0

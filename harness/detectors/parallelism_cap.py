@@ -4,7 +4,7 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import spare
-from harness.analysis.waits.pulls import waited_for_pulls
+from harness.analysis.waits.pulls import cost_of_pulls
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.workflow_limits import binding
@@ -31,8 +31,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     before, between = found.late_s, max(0.0, float(np.median(found.between)))
     limit = binding(timeline, found.most)
-    # Of the active runs' own time. Without the limit, all runs would wait for the same pulls at once.
-    pulling = min(1.0, waited_for_pulls(timeline) * found.amplification)
+    pulling = cost_of_pulls(timeline)  # of the active runs' own time, and without the limit of all at once
     return [
         Finding(
             NAME,
