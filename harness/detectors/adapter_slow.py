@@ -1,10 +1,13 @@
 """Executions wait longer for data from adapters than they compute."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from harness.analysis.services.contention import contention
 from harness.analysis.services.executions import Executions, executions
-from harness.analysis.services.saturation import saturation
+from harness.analysis.services.replay import Replay, replay
+from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
@@ -60,11 +63,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     longer = share >= _SHARE and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):
         return []
-    # A wait is as long as the work ahead of it. Without loads, only the computing is ahead: the wait shrinks to that
-    # share, whatever the number of workers. Executions that wait for cores wait for the computing of others alone.
-    cores = contention(timeline)
-    ahead = 1.0 if cores.likely and cores.cores < workers.workers else workers.computing
-    gain = workers.moving + workers.waiting * (1 - ahead)
+    replayed = _replayed(timeline, workers)
+    gain = replayed.without_loads if replayed is not None else _gain(timeline, workers)
     busy = workers.computing > _COMPUTING
     overloaded = queued >= _QUEUED and workers.moving < _MOSTLY and (busy or _idle_workers(timeline, done))
     if overloaded and gain < _HALF:
@@ -77,7 +77,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             ("Adapters are slow: executions" if confidence == _SURE else "Executions")
             + f" spent {share:.0%} of their time loading and sending data",
             confidence,
-            (*_evidence(done), reason),
+            (*_evidence(done), *_saved(replayed), reason),
             "Speed up the adapter (more replicas, an index or a cache in front of its data source), or limit the "
             "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
             "the runtime's own parsing of the data.",
@@ -85,6 +85,23 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(_CERTAIN * gain if overloaded else gain),
         )
     ]
+
+
+def _replayed(timeline: Timeline, workers: Saturation) -> Replay | None:
+    """The replay; none where executions wait for cores: the fewer load, the more compute and wait for each other."""
+    cores = contention(timeline)
+    return None if cores.likely and cores.cores < workers.workers else replay(timeline)
+
+
+def _gain(timeline: Timeline, workers: Saturation) -> float:
+    """The share of the runs' time that quick adapters would save, where the service can't be replayed.
+
+    A wait is as long as the work ahead of it. Without loads, only the computing is ahead: the wait shrinks to that
+    share, whatever the number of workers. Executions that wait for cores wait for the computing of others alone.
+    """
+    cores = contention(timeline)
+    ahead = 1.0 if cores.likely and cores.cores < workers.workers else workers.computing
+    return workers.moving + workers.waiting * (1 - ahead)
 
 
 def _growth(done: Executions) -> float:
@@ -109,6 +126,12 @@ def _evidence(done: Executions) -> tuple[Evidence, ...]:
             late, "s", "spans", where,
         ),
     )  # fmt: skip
+
+
+def _saved(replayed: Replay | None) -> Iterator[Evidence]:
+    if replayed is not None:
+        text = f"replayed with adapters that answer at once, executions save {replayed.without_loads:.0%} of all time"
+        yield Evidence(text, replayed.without_loads, "share", "spans")
 
 
 def _loading(done: Executions) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 
 from harness.analysis.services.contention import Contention, contention
 from harness.analysis.services.executions import executions
+from harness.analysis.services.replay import Replay, replay
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.timeline import Timeline, floats
@@ -25,7 +26,7 @@ EXPLAINED_BY = {"lb-imbalance": 0.5, "adapter-slow": 0.75}
 _COMMANDS = ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime")
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
-_SHARE = 0.15  # of the executions' time
+_SHARE = 0.12  # of the executions' time
 _COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others wait, the load is unbalanced
 _SURE, _ONE_REPLICA, _UNEVEN = 0.93, 0.7, 0.75  # where one replica or worker did everything, others may be idle
 _HARDLY = 0.12  # where most of the wait is inferred from long loads: they may be slow
@@ -55,16 +56,17 @@ def _lost(timeline: Timeline, shared: Contention) -> float:
 def _full(timeline: Timeline, found: Saturation, lost: float) -> Finding:
     done = executions(timeline)
     sure = _SURE if found.covered >= _COVERED else _UNEVEN
+    replayed = replay(timeline)
     alone = len(done.replicas) == 1 or (not done.replicas and found.workers == 1)
     return Finding(
         NAME,
         f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
         (min(sure, _ONE_REPLICA) if alone else sure) if found.measured else _HARDLY,
-        tuple(_evidence(timeline, found)),
+        tuple(_evidence(timeline, found, replayed)),
         "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
         "once." + _first_look(timeline),
         _COMMANDS,
-        slowed(min(1.0, found.waiting * (1 - _LEFT) + lost)),
+        slowed(replayed.more_workers if replayed is not None else min(1.0, found.waiting * (1 - _LEFT) + lost)),
     )
 
 
@@ -105,7 +107,7 @@ def _first_look(timeline: Timeline) -> str:
     )
 
 
-def _evidence(timeline: Timeline, found: Saturation) -> Iterator[Evidence]:
+def _evidence(timeline: Timeline, found: Saturation, replayed: Replay | None) -> Iterator[Evidence]:
     yield Evidence(
         f"executions waited for a worker for {found.waiting:.0%} of the runs' time, in the queue or between steps",
         found.waiting, "share", "spans", f"phase = {QUEUED}",
@@ -115,6 +117,9 @@ def _evidence(timeline: Timeline, found: Saturation) -> Iterator[Evidence]:
         "workers had work while others waited",
         found.covered, "share", "spans",
     )  # fmt: skip
+    if replayed is not None:
+        text = f"replayed with four times the replicas, executions save {replayed.more_workers:.0%} of all time"
+        yield Evidence(text, replayed.more_workers, "share", "spans")
     yield from _durations(timeline)
 
 

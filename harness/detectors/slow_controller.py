@@ -34,6 +34,8 @@ _SHARE, _SURELY = 0.12, 0.15
 _LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod
 # What a quick controller takes between two steps; platforms record whole seconds.
 _A_POD_S, _USUAL_S = 2.0, 0.5
+_RESOLUTION_S = 1.0
+_LATE = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
 _GROWTH = 2.0
 _BESIDE = 1.5  # times what a slow store costs: on drawn platforms, that much less was saved
 
@@ -81,7 +83,8 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
         raise CannotJudgeError("no run with consecutive pods was observed")
     before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
     # Workflows of an idle controller start at once, and then wait for the next look after each pod.
-    idle = not grows and before < _A_POD_S and between <= _LOOKS_S * max(pods - 1.0, 1.0)
+    in_time = float(by_chain[by_chain > _LOOKS_S + _RESOLUTION_S].sum()) <= _LATE * float(by_chain.sum())
+    idle = not grows and before < _A_POD_S and between <= _LOOKS_S * max(pods - 1.0, 1.0) and in_time
     return SlowController(
         signs(timeline).limit(idle=idle, late_start=before >= _A_POD_S and not found.capped),
         share,

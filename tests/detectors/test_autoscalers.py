@@ -51,7 +51,7 @@ def test_a_maximum_is_understood(events, tmp_path):
     assert found[0] == "autoscaler-at-max", found
 
 
-@pytest.mark.parametrize(("ready", "slow"), [(5.0, False), (18.0, True)])
+@pytest.mark.parametrize(("ready", "slow"), [(5.0, False), (16.0, True)])
 def test_at_the_maximum_nodes_that_come_late_are_the_second_finding(ready, slow, tmp_path):
     found = [finding.name for finding in diagnose(waiting(*AT_MAX[0], ready=ready).timeline(tmp_path)).findings]
     assert found[0] == "autoscaler-at-max"

@@ -61,3 +61,10 @@ def test_beside_a_slow_store_a_quick_controller_saves_less(tmp_path) -> None:
         assert slow.gain == pytest.approx(slow.share * (1 - 1.5 * cost.whole) if costs else slow.share)
         (finding,) = (each for each in diagnose(timeline).findings if each.name.startswith("controller-"))
         assert finding.severity == pytest.approx(slow.gain / 2)
+
+
+@pytest.mark.parametrize(("every", "named"), [(80, "controller-requeue"), (10, "controller-backlog")])
+def test_waits_beyond_the_next_look_show_that_something_else_holds_the_controller_up(every, named, tmp_path) -> None:
+    """Pods come 9 s after the one before, or 25 s after it in one run of so many."""
+    timeline = steady(gap=lambda seq: 9.0 if seq % every else 25.0).timeline(tmp_path)
+    assert named in [each.name for each in diagnose(timeline).findings]

@@ -75,9 +75,9 @@ def saturation(timeline: Timeline) -> Saturation:
     done = executions(timeline)
     groups = tuple(_groups(timeline, done))
     computed, loaded, sent = (float(each.sum()) for each in (done.computing, done.loading, done.sending))
-    own_sending = min(sent, _unhindered(done.sending))
+    own_sending = min(sent, unhindered(done.sending))
     excess = sent - own_sending - loaded
-    most_own = min(loaded, _unhindered(done.loading))
+    most_own = min(loaded, unhindered(done.loading))
     if excess > computed > 0:
         most_own = min(most_own, computed * loaded / excess)  # in turns
 
@@ -119,7 +119,7 @@ def _in_one(done: Executions, shown: ServiceReplicas, groups: Sequence["_Group"]
     return shown.each > 0 and seen <= shown.each and len(shown.pods) * computing >= _SEVERAL
 
 
-def _unhindered(seconds: Floats) -> float:
+def unhindered(seconds: Floats) -> float:
     """At most this much did all of them take without interruption, judged by the quickest of the later half."""
     late = seconds[seconds.size // 2 :]
     return _USUAL * float(np.quantile(late, _QUICK)) * seconds.size if late.size else 0.0

@@ -68,7 +68,7 @@ def holders(timeline: Timeline, begun: Floats, ended: Floats, resource: str = ""
     whole = float(held.sum())
     if whole <= 0:
         return Holders()
-    by_pulls = _saved(begun, ended, _Held(pods["pod"].to_numpy(), start, end, size[code], phase == _PULLING))
+    by_pulls = without(begun, ended, Held(pods["pod"].to_numpy(), start, end, size[code], phase == _PULLING))
     by_phase = np.bincount(phase, held, len(POD_PHASES))
     hidden = float((held * storing(timeline).hidden[code])[phase == POD_PHASES.index(RUNNING)].sum())
     stored = float(by_phase[POD_PHASES.index(STORING)])
@@ -76,18 +76,24 @@ def holders(timeline: Timeline, begun: Floats, ended: Floats, resource: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Held:
-    """Stretches of pods, those of a pod beside each other: how much each holds, and whether it is left out."""
+class Held:
+    """Stretches of pods or runs, those of one beside each other: how much each holds, and whether it is left out."""
 
-    pod: Ints
+    of: Ints
     start: Floats
     end: Floats
     size: Floats
     out: Bools
 
 
-def _saved(begun: Floats, ended: Floats, held: _Held) -> float:
-    """The share of the waits that ends with the stretches that are left out."""
+def without(begun: Floats, ended: Floats, held: Held) -> float:
+    """The share of the waits that would not be without the stretches that are left out.
+
+    Args:
+        begun: start of each wait for what others hold, shape (n,).
+        ended: its end.
+        held: by those others.
+    """
     queues, over = merged(begun, np.maximum(begun, ended))
     edges = np.unique(np.concatenate((held.start, held.end, queues)))
     whole = total_active(held.start, held.end, held.size, edges)
@@ -101,10 +107,10 @@ def _saved(begun: Floats, ended: Floats, held: _Held) -> float:
     return float(np.clip(late, 0.0, waited).sum() / max(float(waited.sum()), _NOTHING))
 
 
-def _before(queues: Floats, held: _Held, whole: Floats) -> Floats:
+def _before(queues: Floats, held: Held, whole: Floats) -> Floats:
     """By queue: what of its beginning's holders is left out before it, as seconds of all that is held then."""
-    heads = beginnings(held.pod)
-    until = np.repeat(np.maximum.reduceat(held.end, heads), np.diff(heads, append=held.pod.size))
+    heads = beginnings(held.of)
+    until = np.repeat(np.maximum.reduceat(held.end, heads), np.diff(heads, append=held.of.size))
     place = np.searchsorted(queues, held.start, side="right")  # the first queue that begins later
     there = held.out & (place < queues.size)
     there[there] = queues[place[there]] < until[there]

@@ -1,16 +1,36 @@
 """What pulls of images cost the runs: their own pods' pulls, and those of pods that hold what they wait for."""
 
+import numpy as np
+
 from harness.analysis.timeline import Timeline
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
+from harness.analysis.waits.holders import Held, without
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import PULLING
 
 
+@remembered
 def cost_of_pulls(timeline: Timeline) -> float:
-    """The share of the runs' time, from 0 to 1; under a cap on active runs also the share of these runs' own time.
+    """The share of the runs' time, from 0 to 1.
 
-    Pods that wait for a node wait for the pods that hold one, and those pull; unless a new node comes before.
+    Pods that wait for a node wait for the pods that hold one, and those pull. Under a cap on active runs, the others
+    wait for their slots as long as those that have one, and their pulls.
     """
-    waited = critical_path(timeline).shares[PULLING] + scheduling_wait(timeline).for_pulls
-    return min(1.0, waited * startup_delay(timeline).amplification)
+    found, own = startup_delay(timeline), critical_path(timeline).shares[PULLING]
+    for_slots = found.queue * _of_slots(timeline) if found.capped else 0.0
+    return min(1.0, own + scheduling_wait(timeline).for_pulls * found.amplification + for_slots)
+
+
+def _of_slots(timeline: Timeline) -> float:
+    """The share of the waits for a slot that would not be without the pulls of the runs that hold one."""
+    found, split = startup_delay(timeline), waits_so_far(timeline)
+    pulled = np.clip(split.of(PULLING)[np.isin(split.row, found.row)], 0.0, np.maximum(found.over - found.first, 0.0))
+    # Each run pulls first, and then does the rest.
+    start = np.column_stack((found.first, found.first + pulled)).ravel()
+    end = np.column_stack((found.first + pulled, np.maximum(found.over, found.first))).ravel()
+    run, pulling = np.repeat(np.arange(found.row.size), 2), np.tile([True, False], found.row.size)
+    held = Held(run, start, end, np.ones(start.size), pulling)
+    return without(found.answered + found.unhindered_s, found.first, held)

@@ -35,7 +35,7 @@ _AT_MAX = re.compile(
     r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
     re.IGNORECASE,
 )
-_OF_NODES_THAT_COME = 0.75  # of the wait while nodes come, at the autoscaler's maximum
+_OF_NODES_THAT_COME = 0.85  # of the wait while nodes come, at the autoscaler's maximum
 _LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
 
@@ -85,8 +85,8 @@ class SchedulingWait:
 
     @property
     def for_pulls(self) -> float:
-        """Share of all runs' time that pods waited because those on the nodes pulled, and no new node came before."""
-        return (self.unschedulable + self.provisioning * self.pulls) * self.holders.queued_by_pulls
+        """Share of all runs' time that pods waited because those on the nodes pulled."""
+        return self.share * self.holders.queued_by_pulls
 
 
 @remembered

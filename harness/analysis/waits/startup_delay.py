@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, beginnings, floats
+from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
 from harness.analysis.timeline.curves import active
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
@@ -19,6 +19,10 @@ class StartupDelay:
     """Delays of the runs that had pods, unfinished ones included; arrays have one entry per run.
 
     Attributes:
+        row: rows of `Timeline.runs`.
+        answered: instants of the answers, seconds after t0.
+        first: instants of the first pods.
+        over: instants at which the runs ended; now, for unfinished ones.
         before: seconds from the answer to the first pod.
         between: seconds between pods, without any pod.
         most: the typical number of runs active at once while others waited for their first pod.
@@ -29,6 +33,10 @@ class StartupDelay:
         queue: share of the runs' time that they waited for their first pod longer than the first ones.
     """
 
+    row: Ints
+    answered: Floats
+    first: Floats
+    over: Floats
     before: Floats
     between: Floats
     most: int
@@ -71,9 +79,10 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
     before = (first - answered)[seen]
     between = split.of(CONTROLLER)[seen] - before
     first, over, answered = first[seen], over[seen], answered[seen]
+    of_runs = split.row[seen], answered, first, over, before, between
     at = np.sort(np.concatenate((first, over)))
     if at.size < 2:
-        return StartupDelay(before, between, int(at.size > 0), 0.0, 0.0, 0.0)
+        return StartupDelay(*of_runs, int(at.size > 0), 0.0, 0.0, 0.0)
     length = np.diff(at)
     working = active(first, np.maximum(over, first), at[:-1])
     waiting = active(answered, np.maximum(first, answered), at[:-1]) > 0
@@ -85,7 +94,7 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
     unhindered, late = (float(np.median(each)) if each.size else 0.0 for each in (in_order[:most], in_order[most:]))
     queue = float(np.maximum(before - unhindered, 0.0).sum()) / max(float(split.total.sum()), 1e-9)
     plateau = at_most / queued if queued else 0.0
-    return StartupDelay(before, between, most, plateau, queued, unhindered, late, queue)
+    return StartupDelay(*of_runs, most, plateau, queued, unhindered, late, queue)
 
 
 def _typical(values: Floats, weights: Floats) -> int:
