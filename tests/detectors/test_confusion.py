@@ -3,13 +3,25 @@
 import pytest
 
 from harness.detectors import detectors, diagnose
+from harness.model.phases import PULLING, RUNNING
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from tests.support.injection.case import Case, profile_of, simulated
 from tests.support.injection.cases import CASES, CONTROLS
 from tests.support.injection.fixing import FIXED
 from tests.support.injection.installations import Installation, draw
-from tests.support.injection.judging import HARMLESS, Answer, Truth, bottlenecks, gains, judge, judged, largest
+from tests.support.injection.judging import (
+    HARMLESS,
+    Answer,
+    Truth,
+    bottlenecks,
+    gains,
+    judge,
+    judged,
+    largest,
+    outcomes,
+)
+from tests.support.timelines import Story
 
 _FEW = 6
 
@@ -25,6 +37,16 @@ def test_an_injected_fault_binds_and_is_the_first_finding(fault):
     assert first.name == fault
     gained = gains(Installation(case, profile_of(case), 1.0, 1))([fault])
     assert gained > 0.5 or fault in {*HARMLESS, "clock-skew"}
+
+
+@pytest.mark.parametrize(("since", "lost"), [(10.0, 0.5), (995.0, 0.0)])
+def test_a_run_that_waits_for_an_image_far_longer_than_others_is_lost(since, lost):
+    story = Story(intended=2)
+    for seq, stretches in enumerate([((PULLING, 1.0, 5.0), (RUNNING, 5.0, 1000.0)), ((PULLING, since, None),)]):
+        run = story.submit(seq)
+        story.pod(run, "train", "node-0", *stretches)
+        story.run(run, 0.0, 1000.0 if not seq else None)
+    assert outcomes(story.records).lost == lost
 
 
 def test_a_controller_under_which_no_run_ends_is_found():

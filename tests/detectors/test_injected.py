@@ -77,9 +77,14 @@ def test_slow_drivers_are_found_with_less_confidence_for_few_runs(driver, count,
     diagnosis = diagnose(steady(count, driver=driver, work=driver / 5).timeline(tmp_path), {})
     found = [finding for finding in diagnosis.findings if finding.name == "driver-overhead"]
     assert [finding.confidence for finding in found] == ([] if sure is None else [sure])
-    for finding in found:  # quick drivers save less than they take: what follows waits for the controller anyway
-        assert finding.evidence[2].value is not None
-        assert finding.severity == pytest.approx(0.35 * finding.evidence[2].value)
+
+
+@pytest.mark.parametrize(("gap", "saved"), [(0.3, 1.0), (4.0, 0.7)])
+def test_quick_drivers_save_less_where_what_follows_waits_for_the_controllers_next_look(gap, saved, tmp_path):
+    story = steady(40, driver=6.0, work=1.2, gap=lambda _: gap)
+    (finding,) = driver_overhead.detect(story.timeline(tmp_path))
+    assert finding.evidence[2].value is not None
+    assert finding.severity == pytest.approx(saved * finding.evidence[2].value / 2)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from typing import NamedTuple
 
-from harness.analysis.timeline import Timeline
+import numpy as np
+
+from harness.analysis.timeline import Timeline, beginnings
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 
+_OFTEN = 2.0  # pods of a task in each run are iterations: retries are rarer
 SLOW = 0.115  # of the runs' time, from which the store is slow
 
 
@@ -29,7 +32,16 @@ def store_cost(timeline: Timeline) -> StoreCost:
 
 
 def _reading(timeline: Timeline) -> float:
-    """Seconds of reading per second of storing: what a step stores, the next one reads; the first one reads nothing."""
-    tasks = timeline.pods["task"][(timeline.pods["row"] >= 0).to_numpy(dtype=bool)].unique()
-    steps = sum(not str(task).endswith("-driver") for task in tasks)
-    return 1 - 1 / max(steps, 1)
+    """Seconds of reading per second of storing: what a step stores, the next one reads.
+
+    The first step reads nothing. Nor do those of a loop, which take an item each, nor the one that follows a loop.
+    """
+    pods = timeline.pods[(timeline.pods["row"] >= 0).to_numpy(dtype=bool)]
+    first = beginnings(pods["pod"].to_numpy())
+    task, row = pods["task"].cat.codes.to_numpy()[first].astype(np.int64), pods["row"].to_numpy()[first]
+    names = pods["task"].cat.categories
+    count = np.bincount(task, minlength=len(names))
+    runs = np.bincount(np.unique(np.column_stack((task, row)), axis=0)[:, 0], minlength=len(names))
+    step = (count > 0) & np.array([not str(name).endswith("-driver") for name in names], dtype=bool)
+    steps, loops = int(step.sum()), int((step & (count >= _OFTEN * runs)).sum())
+    return max(0.0, 1 - (1 + 2 * loops) / max(steps, 1))

@@ -23,7 +23,7 @@ from harness.detectors import diagnose
 from harness.detectors.confidence_shifts import SHIFTS
 from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
-from harness.model.phases import LIST_SECONDS, SUCCEEDED
+from harness.model.phases import LIST_SECONDS, PULLING, SUCCEEDED
 from tests.support.injection.case import Case, profile_of, records, run_in, simulated
 from tests.support.injection.fixing import GOES_BY, causes, fixes
 from tests.support.injection.installations import Installation
@@ -42,7 +42,7 @@ OF_THE_TEST = frozenset({
 LOST, SLOWED, REPEATED = 0.01, 0.15, 0.02
 _HELPS = 0.5  # of that, for a finding to be true
 _AS_GOOD = 0.8  # of the best removal's gain
-_PATIENCE = 2.0  # times the longest run that ended
+_PATIENCE = 2.0  # times the longest run, or pull, that ended
 _EARLY = (0.3, 0.6)  # shares of the test's time at which the live view is judged
 
 
@@ -50,7 +50,7 @@ _EARLY = (0.3, 0.6)  # shares of the test's time at which the live view is judge
 class Outcomes:
     """The outcome of a test's runs, as the load generator knows it."""
 
-    lost: float  # share that failed, was rejected, or is in flight for so long that it may never end
+    lost: float  # share that failed, was rejected, or is in flight for so long, or so stuck, that it may never end
     mean_s: float  # from due to the reported end; to now for runs in flight
     pods: int  # more than with a cause removed means repeated work
 
@@ -150,7 +150,8 @@ def outcomes(records: Iterable[object]) -> Outcomes:
     due: dict[str | None, int] = {}
     ended: dict[str | None, tuple[int, bool]] = {}
     pods: set[str] = set()
-    arrivals = last = 0
+    pulling: dict[str, int] = {}  # by run: since when, of pulls that go on
+    arrivals = last = longest = 0
     for record in records:
         match record:
             case Submission(outcome=outcome, run=run, due_at=due_at):
@@ -160,15 +161,21 @@ def outcomes(records: Iterable[object]) -> Outcomes:
             case Event(kind="Run", object=run, reason=state, at=at):
                 ended[run] = (at, state == SUCCEEDED)
                 last = max(last, at)
-            case Span(step=step) if step:
+            case Span(run=run, step=step, phase=phase, started_at=since, ended_at=until) if step:
                 pods.add(step)
+                if phase == PULLING and until is None:
+                    pulling[run] = min(pulling.get(run, since), since)
+                elif phase == PULLING and until is not None:
+                    longest = max(longest, until - since)
             case Sample(at=at):
                 last = max(last, at)
     taken = {run: (ended.get(run, (last, False))[0] - due_at) / 1e9 for run, due_at in due.items()}
     # A run that the test gave up is slow rather than lost while others took about as long.
     patience_s = _PATIENCE * max((taken[run] for run in ended if run in taken), default=0.0)
+    # One whose pod pulls for longer than any pull took waits for an image that does not exist.
+    stuck = {run for run, since in pulling.items() if last - since > _PATIENCE * longest}
     good = sum(well for _, well in ended.values())
-    slow = sum(run not in ended and took_s <= patience_s for run, took_s in taken.items())
+    slow = sum(run not in ended and run not in stuck and took_s <= patience_s for run, took_s in taken.items())
     return Outcomes(1 - (good + slow) / max(arrivals, 1), fmean(taken.values()) if taken else inf, len(pods))
 
 
