@@ -3,6 +3,7 @@
 from harness.analysis.capacity.autoscaling import scale_ups
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.store_cost import crowding
 from harness.detectors import node_waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
@@ -30,7 +31,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             waiting_evidence(timeline, wait),
             _fix(decisions[-1].group) if decisions else _KARPENTER,
             node_waits.status_commands(timeline),
-            slowed(GAIN * wait.unschedulable * (1 - wait.pulls)),
+            slowed(GAIN * wait.unschedulable * (1 - wait.pulls) * (1 - crowding(timeline))),
         )
     ]
 

@@ -3,6 +3,7 @@
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.node_waits import GAIN, LEAST_GAIN, SHARE, certainty, decisions_observed, waiting_evidence
@@ -36,6 +37,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",
             ("kubectl get nodes -o wide", "kubectl describe nodes | grep -A 8 'Allocated resources'"),
-            slowed(gain),
+            slowed(gain * (1 - crowding(timeline))),
         )
     ]

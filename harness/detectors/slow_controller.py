@@ -11,7 +11,7 @@ from harness.analysis.waits.controller_limit import Limit, signs
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
-from harness.analysis.waits.store_cost import SLOW, store_cost
+from harness.analysis.waits.store_cost import crowding
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, quarters
@@ -37,7 +37,6 @@ _A_POD_S, _USUAL_S = 2.0, 0.5
 _RESOLUTION_S = 1.0
 _LATE = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
 _GROWTH = 2.0
-_BESIDE = 1.5  # times what a slow store costs: on drawn platforms, that much less was saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     return SlowController(
         signs(timeline).limit(idle=idle, late_start=before >= _A_POD_S and not found.capped),
         share,
-        share * (1 - _crowding(timeline)),
+        share * (1 - crowding(timeline)),
         _confidence(timeline, share),
         grows,
         (
@@ -173,12 +172,6 @@ def _share(timeline: Timeline) -> float:
     if found.capped:
         return min(1.0, (chain[CONTROLLER] + ending) * found.amplification)
     return max(shares[CONTROLLER], chain[CONTROLLER]) + ending
-
-
-def _crowding(timeline: Timeline) -> float:
-    """The share of the saved time that a slow store takes instead: pods that come sooner store beside each other."""
-    cost = store_cost(timeline).whole
-    return min(1.0, _BESIDE * cost) if cost >= SLOW else 0.0
 
 
 def _passed(timeline: Timeline, chain: CriticalPath) -> Evidence:

@@ -3,6 +3,7 @@
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
+from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
@@ -35,7 +36,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return [_too_large(found, wait.share)]
     resource = found.scarcest
     if resource == EPHEMERAL:
-        return _by_disk(found, wait)
+        return _by_disk(found, wait, crowding(timeline))
     if resource not in _NAMES or found.fixed >= _FIXED:
         return []
     if resource not in found.used:
@@ -55,12 +56,12 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run), in sizes that "
             "divide a node's allocatable CPU and memory evenly.",
             ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-            slowed(gain),
+            slowed(gain * (1 - crowding(timeline))),
         )
     ]
 
 
-def _by_disk(found: Lacking, wait: SchedulingWait) -> list[Finding]:
+def _by_disk(found: Lacking, wait: SchedulingWait, taken: float) -> list[Finding]:
     """Ephemeral storage is requested in full, and most of the CPU and memory is not: its use is not observed."""
     others = {name: found.held[key] for key, name in _NAMES.items() if key in found.held}
     most, names = max(others.values(), default=0.0), " and ".join(others)
@@ -87,7 +88,8 @@ def _by_disk(found: Lacking, wait: SchedulingWait) -> list[Finding]:
             ),
             "Lower the steps' requests of ephemeral storage to what they write, or give the nodes larger disks.",
             ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-            slowed(wait.share * (1 - most)),  # as many more pods fit until another resource is requested in full
+            # As many more pods fit until another resource is requested in full.
+            slowed(wait.share * (1 - most) * (1 - taken)),
         )
     ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from harness.analysis.waits.startup_delay import startup_delay
 
 _OFTEN = 2.0  # pods of a task in each run are iterations: retries are rarer
 SLOW = 0.115  # of the runs' time, from which the store is slow
+_BESIDE = 1.5  # times what a slow store costs: on drawn platforms, that much less was saved
 
 
 class StoreCost(NamedTuple):
@@ -29,6 +30,12 @@ def store_cost(timeline: Timeline) -> StoreCost:
     held = wait.share * wait.holders.storing
     share = min(1.0, (critical_path(timeline).storing + held) * startup_delay(timeline).amplification)
     return StoreCost(share, min(1.0, share * (1 + _reading(timeline))))
+
+
+def crowding(timeline: Timeline) -> float:
+    """The share of other savings that a slow store takes instead: pods that come sooner store beside each other."""
+    cost = store_cost(timeline).whole
+    return min(1.0, _BESIDE * cost) if cost >= SLOW else 0.0
 
 
 def _reading(timeline: Timeline) -> float:

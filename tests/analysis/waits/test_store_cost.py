@@ -2,23 +2,27 @@
 
 import pytest
 
-from harness.analysis.waits.store_cost import store_cost
+from harness.analysis.waits.store_cost import crowding, store_cost
+from harness.detectors import autoscaler_at_max, nodes_exhausted, stranded_capacity
 from harness.model.phases import RUNNING, STORING
+from tests.support.injected.nodes import overstated
+from tests.support.injection.case import simulated
+from tests.support.injection.cases import CASES
 from tests.support.timelines import Story
 
 
-def storing(tasks, place):
-    """Runs whose steps each store for two seconds, one after the other."""
+def storing(tasks, place, seconds=2.0):
+    """Runs whose steps each take ten seconds, and store for the last ones of these, one after the other."""
     story = Story(intended=4)
     for seq in range(4):
         run, now = story.submit(seq, lag=0.0, service=0.0), 0.0
         for index, task in enumerate(tasks):
-            stretches = ((RUNNING, now, now + 8.0), (STORING, now + 8.0, now + 10.0))
+            stretches = ((RUNNING, now, now + 10.0 - seconds), (STORING, now + 10.0 - seconds, now + 10.0))
             for phase, start, end in stretches:
                 story.records.append(story_span(story, run, f"{run}-{index}", task, phase, start, end))
             now += 10.0
         story.run(run, 0.0, now)
-    return store_cost(story.timeline(place))
+    return story.timeline(place)
 
 
 def story_span(story, run, step, task, phase, start, end):
@@ -39,6 +43,28 @@ def story_span(story, run, step, task, phase, start, end):
     ],
 )
 def test_each_step_reads_what_the_one_before_it_stored_but_for_loops(tasks, read, tmp_path):
-    cost = storing(tasks, tmp_path)
+    cost = store_cost(storing(tasks, tmp_path))
     assert cost.storing == pytest.approx(0.2, rel=0.01)
     assert cost.whole == pytest.approx(cost.storing * (1 + read))
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(1.0, 0.0), (2.0, 0.3), (9.0, 1.0)])
+def test_a_slow_store_takes_what_other_remedies_save(seconds, taken, tmp_path):
+    assert crowding(storing(["only"], tmp_path, seconds)) == pytest.approx(taken, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("detector", "case"),
+    [
+        (nodes_exhausted, CASES["nodes-exhausted"]),
+        (autoscaler_at_max, CASES["autoscaler-at-max"]),
+        (stranded_capacity, None),
+    ],
+)
+def test_beside_a_slow_store_more_room_saves_less(detector, case, monkeypatch, tmp_path):
+    timeline = overstated().timeline(tmp_path) if case is None else simulated(case, 1.0, 1)
+    (alone,) = detector.detect(timeline)
+    monkeypatch.setattr(detector, "crowding", lambda _: 0.4)
+    (beside,) = detector.detect(timeline)
+    assert alone.severity > 0
+    assert beside.severity == pytest.approx(0.6 * alone.severity)
