@@ -26,7 +26,7 @@ EXPLAINED_BY = {"lb-imbalance": 0.5, "adapter-slow": 0.75}
 _COMMANDS = ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime")
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
-_SHARE = 0.12  # of the executions' time
+_SHARE = 0.1  # of the executions' time
 _COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others wait, the load is unbalanced
 _SURE, _ONE_REPLICA, _UNEVEN = 0.93, 0.7, 0.75  # where one replica or worker did everything, others may be idle
 _HARDLY = 0.12  # where most of the wait is inferred from long loads: they may be slow

@@ -149,9 +149,11 @@ def tune(timeline: Timeline, *arguments: str) -> tuple[str, ...]:
 
 def _confidence(timeline: Timeline, share: float) -> float:
     """Pods may wait for other reasons: nodes, or a quota, which only workflows show."""
-    if share < _SURELY or not Capability.WORKFLOWS.observed(timeline):
+    if not Capability.WORKFLOWS.observed(timeline):
         return 0.5
-    return 0.85 if scheduling_wait(timeline).share < share else 0.6
+    if share < _SURELY:
+        return 0.7
+    return 0.85 if scheduling_wait(timeline).share < share else 0.75
 
 
 def _waited(timeline: Timeline) -> Floats:

@@ -96,7 +96,7 @@ def test_small_steps_count_from_a_larger_share_of_the_time_than_slow_drivers(dri
     assert len(driver_overhead.detect(story.timeline(tmp_path))) == found
 
 
-@pytest.mark.parametrize(("work", "confidence"), [(6.0, 0.95), (20.0, 0.85), (24.0, None)])
+@pytest.mark.parametrize(("work", "confidence"), [(6.0, 0.95), (20.0, 0.85), (34.0, None)])
 def test_storing_counts_with_what_the_next_step_reads(work, confidence, tmp_path):
     """Of each 2 s, the second step reads as long: 8 % of a run's time are 12 %."""
     diagnosis = diagnose(steady(40, work=work, store=2.0).timeline(tmp_path), {})

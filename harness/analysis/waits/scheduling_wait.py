@@ -35,6 +35,7 @@ _AT_MAX = re.compile(
     r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
     re.IGNORECASE,
 )
+_LET_GO = 0.5  # of the waits that a new node ends would have ended before it: on drawn platforms
 _OF_NODES_THAT_COME = 0.85  # of the wait while nodes come, at the autoscaler's maximum
 _LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
@@ -85,8 +86,12 @@ class SchedulingWait:
 
     @property
     def for_pulls(self) -> float:
-        """Share of all runs' time that pods waited because those on the nodes pulled."""
-        return self.share * self.holders.queued_by_pulls
+        """Share of all runs' time that pods waited because those on the nodes pulled.
+
+        Where a new node ends the wait, its pods pull as well, or those on the other nodes would not have let go before.
+        """
+        ended_by_nodes = self.provisioning * (self.pulls + (1 - self.pulls) * _LET_GO)
+        return (self.unschedulable + ended_by_nodes) * self.holders.queued_by_pulls
 
 
 @remembered

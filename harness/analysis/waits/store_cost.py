@@ -11,7 +11,7 @@ from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 
 _OFTEN = 2.0  # pods of a task in each run are iterations: retries are rarer
-SLOW = 0.115  # of the runs' time, from which the store is slow
+SLOW = 0.09  # of the runs' time, from which the store is slow
 _BESIDE = 1.5  # times what a slow store costs: on drawn platforms, that much less was saved
 
 

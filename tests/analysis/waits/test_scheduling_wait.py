@@ -34,7 +34,8 @@ def test_new_nodes_save_the_wait_that_neither_pulls_nor_storing_take_instead(giv
     [
         ({"unschedulable": 0.4, "queued": 0.5}, 0.2),
         ({"unschedulable": 0.4, "pulling": 0.5}, 0.0),  # nobody waits for these pulls
-        ({"provisioning": 0.4, "queued": 0.5}, 0.2),  # before a new node comes, others would have made room
+        ({"provisioning": 0.4, "queued": 0.5}, 0.1),  # a half of them, before the new node comes
+        ({"provisioning": 0.4, "queued": 0.5, "pulls": 1.0}, 0.2),  # and on a new node, pods pull again
     ],
 )
 def test_a_wait_for_nodes_is_for_pulls_as_far_as_pods_on_the_nodes_pull(given, pulled):
