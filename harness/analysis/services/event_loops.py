@@ -50,8 +50,7 @@ def durations(work: Work, workers: int, seed: int = 0) -> Floats:
     for replica in np.unique(work.replica):
         here = np.flatnonzero(work.replica == replica)
         order = here[np.argsort(work.came[here], kind="stable")]
-        ends = _Replica(workers, random).serve(work.came[order].tolist(), [needs[row] for row in order.tolist()])
-        over[order] = ends
+        over[order] = _Replica(workers, [needs[row] for row in order.tolist()], random).serve(work.came[order].tolist())
     return over - work.came
 
 
@@ -61,28 +60,29 @@ _LOAD, _COMPUTE, _SEND, _ACCEPT, _FINISH = range(5)
 class _Replica:
     """Workers that share a listening socket; executions are numbered in the order in which they come."""
 
-    def __init__(self, workers: int, random: Random) -> None:
+    def __init__(self, workers: int, needs: list[tuple[float, float, float]], random: Random) -> None:
         self._random = random
+        self._needs = needs  # by execution: seconds of loading, computing, sending
+        self._over = [0.0] * len(needs)
         self._ready: list[deque[tuple[int, int]]] = [deque() for _ in range(workers)]  # by worker: phase, execution
         self._free = list(range(workers))
         self._queued: list[int] = []
         self._ahead: list[tuple[float, int, int, int]] = []  # end, execution, phase, worker
 
-    def serve(self, came: list[float], needs: list[tuple[float, float, float]]) -> list[float]:
+    def serve(self, came: list[float]) -> list[float]:
         """The instants at which the executions end."""
-        over = [0.0] * len(came)
         for execution, at in enumerate(came):
-            self._until(at, needs, over)
+            self._until(at)
             if self._free:
                 worker = self._free.pop(self._random.randrange(len(self._free)))
                 self._ready[worker].append((_ACCEPT, execution))
-                self._next(worker, at, needs, over)
+                self._next(worker, at)
             else:
                 self._queued.append(execution)
-        self._until(np.inf, needs, over)
-        return over
+        self._until(np.inf)
+        return self._over
 
-    def _until(self, end: float, needs: list[tuple[float, float, float]], over: list[float]) -> None:
+    def _until(self, end: float) -> None:
         while self._ahead and self._ahead[0][0] <= end:
             at, execution, phase, worker = heappop(self._ahead)
             ready = self._ready[worker]
@@ -90,19 +90,19 @@ class _Replica:
                 ready.append((_FINISH, execution))
                 if worker in self._free:
                     self._free.remove(worker)
-                    self._next(worker, at, needs, over)
+                    self._next(worker, at)
                 continue
             if phase == _LOAD:
                 ready.append((_COMPUTE, execution))
-            elif needs[execution][_SEND]:
-                heappush(self._ahead, (at + needs[execution][_SEND], execution, _SEND, worker))
+            elif self._needs[execution][_SEND]:
+                heappush(self._ahead, (at + self._needs[execution][_SEND], execution, _SEND, worker))
             else:
-                over[execution] = at
+                self._over[execution] = at
             ready.extend((_ACCEPT, each) for each in self._queued)
             self._queued.clear()
-            self._next(worker, at, needs, over)
+            self._next(worker, at)
 
-    def _next(self, worker: int, at: float, needs: list[tuple[float, float, float]], over: list[float]) -> None:
+    def _next(self, worker: int, at: float) -> None:
         """Let a worker that is not blocked go on with what is ready."""
         ready = self._ready[worker]
         while ready:
@@ -110,8 +110,8 @@ class _Replica:
             if phase == _ACCEPT:
                 ready.append((_LOAD, execution))
             elif phase == _FINISH:
-                over[execution] = at
+                self._over[execution] = at
             else:
-                heappush(self._ahead, (at + needs[execution][phase], execution, phase, worker))
+                heappush(self._ahead, (at + self._needs[execution][phase], execution, phase, worker))
                 return
         self._free.append(worker)

@@ -21,7 +21,7 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits
 from harness.model.phases import COMPUTING, LOADING, QUEUED
 
-_FEWEST, _MOST = 10, 10_000  # executions: more take seconds to replay
+_FEWEST, _MOST = 10, 20_000  # executions: more take seconds to replay
 _OFTEN = 4_000  # fewer executions are replayed twice: free workers are chosen at random
 _STEPS = 9  # of the bisection: to 0.2 % of the observed loads
 _REPRODUCED = 0.1  # of the mean duration: where more is missing, the service is another one
@@ -64,13 +64,15 @@ def replay(timeline: Timeline) -> Replay | None:
         return mean(taking(seconds))
 
     work, observed = _work(timeline, done, len(shown.pods)), float(done.inside.mean())
+    if not np.isfinite(work.came).all():
+        return None
     inside = float(done.inside.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
     # How long the quickest sends took is no measure where all of them waited for the loop: they take as long as loads,
     # if that explains what was observed.
     for taking in (partial(_loading_and_sending, work), partial(_loading, work)):
         load_s = _solved(partial(with_loads, taking), observed, float(done.loading.mean()))
         now = mean(taking(load_s))
-        if abs(now - observed) <= _REPRODUCED * observed:
+        if now > 0 and abs(now - observed) <= _REPRODUCED * observed:
             others = _loading_and_sending(work, _AT_ONCE_S), _spread(taking(load_s), timeline)
             return Replay(load_s, *(max(0.0, inside * (1 - mean(other) / now)) for other in others))
     return None
