@@ -22,7 +22,7 @@ NAME = "runtime-saturated"
 NEEDS = (Capability.EXECUTIONS,)
 # Workers of one replica that gets too much are busy, and those of the others are not. Workers that mostly load may wait
 # for the same adapters if there are more of them.
-EXPLAINED_BY = {"lb-imbalance": 0.5, "adapter-slow": 0.75}
+EXPLAINED_BY = {"lb-imbalance": 0.57, "adapter-slow": 0.75}
 _COMMANDS = ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime")
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
