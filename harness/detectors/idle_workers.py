@@ -27,7 +27,7 @@ _REPLICAS = 2  # at least, for one of them to be favoured
 _OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _COVERED = 0.5  # of the workers had work while executions waited
 _LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
-_PERHAPS = 0.49  # less than a finding needs to make another one, here a full runtime, less sure
+_PERHAPS = 0.44  # less than a finding needs to make another one, here a full runtime, less sure
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 

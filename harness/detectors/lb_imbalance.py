@@ -41,7 +41,7 @@ _CHANCE = 1e-3  # that the busiest replica gets so many of evenly spread executi
 _LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
 _SURE = 0.9
 # By default a runtime has one replica: one that did everything is more often alone than favoured.
-_ONLY_ONE = 0.49
+_ONLY_ONE = 0.44
 
 
 def detect(timeline: Timeline) -> list[Finding]:
