@@ -130,7 +130,7 @@ def _evidence(done: Executions) -> tuple[Evidence, ...]:
 
 def _saved(replayed: Replay | None) -> Iterator[Evidence]:
     if replayed is not None:
-        text = f"replayed with adapters that answer at once, executions save {replayed.without_loads:.0%} of all time"
+        text = f"in a replay with adapters that answer at once, the runs take {replayed.without_loads:.0%} less time"
         yield Evidence(text, replayed.without_loads, "share", "spans")
 
 

@@ -118,7 +118,7 @@ def _evidence(timeline: Timeline, found: Saturation, replayed: Replay | None) ->
         found.covered, "share", "spans",
     )  # fmt: skip
     if replayed is not None:
-        text = f"replayed with four times the replicas, executions save {replayed.more_workers:.0%} of all time"
+        text = f"in a replay with four times the replicas, the runs take {replayed.more_workers:.0%} less time"
         yield Evidence(text, replayed.more_workers, "share", "spans")
     yield from _durations(timeline)
 
