@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.services import replay as replaying
+from harness.analysis.services.contention import Contention
 from harness.analysis.services.replay import replay
 from harness.simulator.engine.distributions import fixed
 from tests.support.injected.loads import executed
@@ -86,3 +87,21 @@ def test_a_service_that_serves_otherwise_is_not_replayed(monkeypatch):
     """Here, the replay's own service would take twice as long."""
     monkeypatch.setattr(replaying, "durations", lambda work, workers, seed: work.came * 0 + 1e6)
     assert replayed(installed(BURST, 0.2, 0.2, replicas=6, workers=1)) is None
+
+
+@pytest.mark.parametrize(("strength", "names"), [(1.0, True), (2.0, True), (2.0, False)])
+def test_uneven_load_is_replayed_where_it_went(strength, names):
+    """To one of four replicas go 7 of 10 executions, which are named; or all, as the number that compute at once says."""
+    uneven = replace(BURST, faults=("lb-imbalance@0s",))
+    test = installed(uneven, 0.2, 0.3, replicas=4, workers=2, names_replicas=names)
+    found = replay(simulated(test.case, strength, test.seed, test.profile))
+    assert found.load_s == pytest.approx(0.2, rel=0.15)
+
+
+@pytest.mark.parametrize(("p", "longer"), [(0.5, 0.0), (1e-9, 0.08)])
+def test_more_replicas_bring_their_own_cores(p, longer, monkeypatch):
+    """Executions that took twice as long because they shared cores take half as long then, unless that is chance."""
+    test = installed(BURST, 0.05, 0.4, replicas=4, workers=2)
+    plain = replayed(test)
+    monkeypatch.setattr(replaying, "contention", lambda _: Contention(2.0, 0.5, p))
+    assert replayed(test).more_workers == pytest.approx(plain.more_workers + longer, abs=0.02)

@@ -37,6 +37,7 @@ def story_span(story, run, step, task, phase, start, end):
     [
         (["only"], 0.0),
         (["first", "second"], 1 / 2),
+        (["root-driver", "first", "second-driver", "second"], 1 / 2),  # drivers neither store nor read
         (["first", "second", "third", "last"], 3 / 4),
         (["first", "each", "each", "each", "last"], 0.0),  # an iteration takes an item
         (["first", "second", "each", "each", "last"], 1 / 4),
