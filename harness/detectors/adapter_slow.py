@@ -63,7 +63,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     longer = share >= _SHARE and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):
         return []
-    replayed = _replayed(timeline, workers)
+    replayed = None if _short_of_cores(timeline, workers) else replay(timeline)
     gain = replayed.without_loads if replayed is not None else _gain(timeline, workers)
     busy = workers.computing > _COMPUTING
     overloaded = queued >= _QUEUED and workers.moving < _MOSTLY and (busy or _idle_workers(timeline, done))
@@ -87,10 +87,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]
 
 
-def _replayed(timeline: Timeline, workers: Saturation) -> Replay | None:
-    """The replay; none where executions wait for cores: the fewer load, the more compute and wait for each other."""
+def _short_of_cores(timeline: Timeline, workers: Saturation) -> bool:
+    """Whether executions wait for cores: the fewer load, the more compute and wait for each other."""
     cores = contention(timeline)
-    return None if cores.likely and cores.cores < workers.workers else replay(timeline)
+    return cores.likely and cores.cores < workers.workers
 
 
 def _gain(timeline: Timeline, workers: Saturation) -> float:
@@ -99,8 +99,7 @@ def _gain(timeline: Timeline, workers: Saturation) -> float:
     A wait is as long as the work ahead of it. Without loads, only the computing is ahead: the wait shrinks to that
     share, whatever the number of workers. Executions that wait for cores wait for the computing of others alone.
     """
-    cores = contention(timeline)
-    ahead = 1.0 if cores.likely and cores.cores < workers.workers else workers.computing
+    ahead = 1.0 if _short_of_cores(timeline, workers) else workers.computing
     return workers.moving + workers.waiting * (1 - ahead)
 
 

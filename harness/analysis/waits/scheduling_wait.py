@@ -88,7 +88,8 @@ class SchedulingWait:
     def for_pulls(self) -> float:
         """Share of all runs' time that pods waited because those on the nodes pulled.
 
-        Where a new node ends the wait, its pods pull as well, or those on the other nodes would not have let go before.
+        A wait that a new node ended counts as far as pods pulled there instead, and a half of the rest: without pulls,
+        pods on the other nodes would have let go before.
         """
         ended_by_nodes = self.provisioning * (self.pulls + (1 - self.pulls) * _LET_GO)
         return (self.unschedulable + ended_by_nodes) * self.holders.queued_by_pulls
