@@ -7,7 +7,7 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.holders import Held, without
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.startup_delay import Slots, startup_delay
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import PULLING
 
@@ -20,17 +20,16 @@ def cost_of_pulls(timeline: Timeline) -> float:
     wait for their slots as long as those that have one, and their pulls.
     """
     found, own = startup_delay(timeline), critical_path(timeline).shares[PULLING]
-    for_slots = found.queue * _of_slots(timeline) if found.capped else 0.0
+    for_slots = found.queue * _of_slots(timeline, found.slots, found.unhindered_s) if found.slots is not None else 0.0
     return min(1.0, own + scheduling_wait(timeline).for_pulls * found.amplification + for_slots)
 
 
-def _of_slots(timeline: Timeline) -> float:
+def _of_slots(timeline: Timeline, slots: Slots, unhindered_s: float) -> float:
     """The share of the waits for a slot that would not be without the pulls of the runs that hold one."""
-    found, split = startup_delay(timeline), waits_so_far(timeline)
-    pulled = np.clip(split.of(PULLING)[np.isin(split.row, found.row)], 0.0, np.maximum(found.over - found.first, 0.0))
+    split, over = waits_so_far(timeline), np.maximum(slots.over, slots.first)
+    pulled = np.clip(split.of(PULLING)[np.isin(split.row, slots.row)], 0.0, over - slots.first)
     # Each run pulls first, and then does the rest.
-    start = np.column_stack((found.first, found.first + pulled)).ravel()
-    end = np.column_stack((found.first + pulled, np.maximum(found.over, found.first))).ravel()
-    run, pulling = np.repeat(np.arange(found.row.size), 2), np.tile([True, False], found.row.size)
-    held = Held(run, start, end, np.ones(start.size), pulling)
-    return without(found.answered + found.unhindered_s, found.first, held)
+    start = np.column_stack((slots.first, slots.first + pulled)).ravel()
+    end = np.column_stack((slots.first + pulled, over)).ravel()
+    run, pulling = np.repeat(np.arange(slots.row.size), 2), np.tile([True, False], slots.row.size)
+    return without(slots.answered + unhindered_s, slots.first, Held(run, start, end, np.ones(start.size), pulling))

@@ -1,6 +1,6 @@
 """Delays by the controller: the wait for a run's first pod, the gaps between pods, and runs active at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,14 +15,27 @@ _LEAST = 0.05  # of the runs' time is their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """Instants by run, seconds after t0, shape (n,).
+
+    Attributes:
+        row: rows of `Timeline.runs`.
+        answered: of the answers.
+        first: of the first pods.
+        over: of the ends; now, for unfinished ones.
+    """
+
+    row: Ints
+    answered: Floats
+    first: Floats
+    over: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StartupDelay:
     """Delays of the runs that had pods, unfinished ones included; arrays have one entry per run.
 
     Attributes:
-        row: rows of `Timeline.runs`.
-        answered: instants of the answers, seconds after t0.
-        first: instants of the first pods.
-        over: instants at which the runs ended; now, for unfinished ones.
         before: seconds from the answer to the first pod.
         between: seconds between pods, without any pod.
         most: the typical number of runs active at once while others waited for their first pod.
@@ -31,12 +44,9 @@ class StartupDelay:
         unhindered_s: median wait for the first pod of the first `most` runs.
         late_s: median wait for the first pod of the others; 0 without others.
         queue: share of the runs' time that they waited for their first pod longer than the first ones.
+        slots: when the runs had them; none where their number is not limited.
     """
 
-    row: Ints
-    answered: Floats
-    first: Floats
-    over: Floats
     before: Floats
     between: Floats
     most: int
@@ -45,6 +55,7 @@ class StartupDelay:
     unhindered_s: float
     late_s: float = 0.0
     queue: float = 0.0
+    slots: Slots | None = None
 
     @property
     def capped(self) -> bool:
@@ -79,10 +90,9 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
     before = (first - answered)[seen]
     between = split.of(CONTROLLER)[seen] - before
     first, over, answered = first[seen], over[seen], answered[seen]
-    of_runs = split.row[seen], answered, first, over, before, between
     at = np.sort(np.concatenate((first, over)))
     if at.size < 2:
-        return StartupDelay(*of_runs, int(at.size > 0), 0.0, 0.0, 0.0)
+        return StartupDelay(before, between, int(at.size > 0), 0.0, 0.0, 0.0)
     length = np.diff(at)
     working = active(first, np.maximum(over, first), at[:-1])
     waiting = active(answered, np.maximum(first, answered), at[:-1]) > 0
@@ -94,7 +104,8 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
     unhindered, late = (float(np.median(each)) if each.size else 0.0 for each in (in_order[:most], in_order[most:]))
     queue = float(np.maximum(before - unhindered, 0.0).sum()) / max(float(split.total.sum()), 1e-9)
     plateau = at_most / queued if queued else 0.0
-    return StartupDelay(*of_runs, most, plateau, queued, unhindered, late, queue)
+    found = StartupDelay(before, between, most, plateau, queued, unhindered, late, queue)
+    return replace(found, slots=Slots(split.row[seen], answered, first, over)) if found.capped else found
 
 
 def _typical(values: Floats, weights: Floats) -> int:

@@ -11,6 +11,7 @@ from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 
 _OFTEN = 2.0  # pods of a task in each run are iterations: retries are rarer
+_ENOUGH = 500_000  # stretches of pods: which tasks are loops shows in the first runs
 SLOW = 0.09  # of the runs' time, from which the store is slow
 _BESIDE = 1.5  # times what a slow store costs: on drawn platforms, that much less was saved
 
@@ -43,8 +44,11 @@ def _reading(timeline: Timeline) -> float:
 
     The first step reads nothing. Nor do those of a loop, which take an item each, nor the one that follows a loop.
     """
-    pods = timeline.pods[(timeline.pods["row"] >= 0).to_numpy(dtype=bool)]
-    first = beginnings(pods["pod"].to_numpy())
+    pods = timeline.pods
+    of_runs = pods["row"].to_numpy() >= 0
+    begin = int(of_runs.argmax()) if of_runs.size else 0
+    stretches = begin + np.flatnonzero(of_runs[begin : begin + _ENOUGH])
+    first = stretches[beginnings(pods["pod"].to_numpy()[stretches])]
     task, row = pods["task"].cat.codes.to_numpy()[first].astype(np.int64), pods["row"].to_numpy()[first]
     names = pods["task"].cat.categories
     count = np.bincount(task, minlength=len(names))
