@@ -24,10 +24,10 @@ from harness.collectors.kubernetes.reflector import OnChange
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.run_watch import OFFLOADED
 from harness.collectors.runs.tasks import record_task
-from harness.collectors.source_health import NOT_REACHABLE
 from harness.model.argo_nodes import is_offloaded
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
+from harness.model.phases import NOT_REACHABLE
 from harness.model.records import Sample
 from harness.targets.target import ListsRuns, Target, WatchesRuns
 

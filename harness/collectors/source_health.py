@@ -1,10 +1,9 @@
 """Whether a source can be reached. Transitions are recorded, and so are the gaps in what was observed of it."""
 
 from harness.collectors.journal import Journal
-from harness.model.phases import GAP, RESUMED
+from harness.model.phases import GAP, NOT_REACHABLE, RESUMED
 from harness.model.units import format_duration
 
-NOT_REACHABLE = "NotReachable"
 RETRY = "Retry"
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 _SILENT_S = 10.0  # a source that takes longer to respond was not observed meanwhile

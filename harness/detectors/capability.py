@@ -16,7 +16,9 @@ from harness.model.phases import (
     LAUNCHER_ERROR,
     LIST_SECONDS,
     NODE_CPU_CORES,
+    NOT_REACHABLE,
     OF_TASK,
+    PULLING,
     STORE_AVAILABLE_BYTES,
     STORE_PROBE_SECONDS,
     STORE_REQUEST_SECONDS,
@@ -84,7 +86,6 @@ class _Source(NamedTuple):
 
 _NO_ACCESS, _NONE = "no access to Kubernetes", "there were none"
 _RECORDS = "records from Kubernetes"  # where there is access, but they did not come
-_UNREADABLE = "kubernetes workflow"  # begins the names of sources of workflows that could not be read
 
 
 def _cluster_seen(timeline: Timeline) -> bool:
@@ -101,8 +102,22 @@ def _workflows(timeline: Timeline) -> bool:
     events, elsewhere = timeline.events, timeline.events["source"] != timeline.plan.target
     if ((events["kind"] == OF_TASK) & elsewhere).any():
         return True
-    unread = (events["kind"] == "Observer") & events["object"].str.startswith(_UNREADABLE)
-    return bool(((events["kind"] == "Workflow") & elsewhere).any() or len(timeline.pods)) and not bool(unread.any())
+    any_seen = ((events["kind"] == "Workflow") & elsewhere).any() or len(timeline.pods)
+    return bool(any_seen) and not _unreadable(timeline, "workflow")
+
+
+def _pod_events(timeline: Timeline) -> bool:
+    """Pulls are known by events alone; that a container failed, its state says, too."""
+    if len(timeline.stretches(PULLING)):
+        return True
+    return bool((timeline.events["kind"] == "Pod").any()) and not _unreadable(timeline, "events")
+
+
+def _unreadable(timeline: Timeline, what: str) -> bool:
+    """Whether the observer could not read `what`, which begins the name of a kind of Kubernetes objects."""
+    events = timeline.events
+    unread = (events["kind"] == "Observer") & events["object"].str.startswith(f"kubernetes {what}")
+    return bool((unread & (events["reason"] == NOT_REACHABLE)).any())
 
 
 def _logs(timeline: Timeline) -> bool:
@@ -128,7 +143,7 @@ _SOURCES: Mapping[Capability, _Source] = {
         _CLUSTER,
     ),
     Capability.POD_EVENTS: _Source(
-        lambda t: bool((t.events["kind"] == "Pod").any()),
+        _pod_events,
         f"no pod events were observed: {_NO_ACCESS}, or no permission to list events",
         _CLUSTER,
     ),

@@ -8,7 +8,7 @@ from harness.model.findings import Evidence, Finding
 from harness.model.phases import SUCCEEDED
 
 NAME = "image-missing"
-NEEDS = (Capability.RUNS, Capability.POD_EVENTS)
+NEEDS = (Capability.RUNS, Capability.PODS)
 FAULTS = ("image-missing",)
 
 _PULL_FAILED = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})

@@ -6,9 +6,9 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.pulls import cost_of_pulls
 from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
+from harness.detectors.detector import CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import PULLING, SUCCEEDED
+from harness.model.phases import PULLING, STARTING, SUCCEEDED
 from harness.model.units import format_duration
 
 NAME = "image-pull"
@@ -31,6 +31,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
     if share < _SHARE or slow < _LEAST_S:
+        _check_starts(timeline)
         return []
     return [
         Finding(
@@ -44,6 +45,15 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(share),
         )
     ]
+
+
+def _check_starts(timeline: Timeline) -> None:
+    starting = critical_path(timeline).shares[STARTING]
+    if starting >= _SHARE and not Capability.POD_EVENTS.observed(timeline):
+        raise CannotJudgeError(
+            f"pods took {starting:.0%} of the runs' time to start, and without pod events pulls can't be told from the "
+            "rest of a start"
+        )
 
 
 def _certainty(timeline: Timeline, share: float) -> float:

@@ -85,6 +85,7 @@ CLAIM_FAILED = "NodeClaimFailed"
 STORE_FULL = "StoreFull"
 
 # Event.kind "Observer": gaps and doubts of the observer.
+NOT_REACHABLE = "NotReachable"  # a source that could never be read so far; Event.object is its name
 GAP = "Gap"
 RESUMED = "Resumed"  # a silence after which the source reported what had happened meanwhile
 POD_LOGS = "kubernetes pod logs"  # Event.object, where they may not be read

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.source_health import NOT_REACHABLE, RETRY, SourceHealth, UnreachableError
+from harness.collectors.source_health import RETRY, SourceHealth, UnreachableError
 from harness.model import Event, Sample
-from harness.model.phases import GAP, OBSERVER_REQUESTS, RESUMED
+from harness.model.phases import GAP, NOT_REACHABLE, OBSERVER_REQUESTS, RESUMED
 from harness.model.redaction import Redaction, hide_columns, values_of
 from harness.store import RunFolder
 

@@ -2,9 +2,24 @@
 
 from dataclasses import replace
 
+import pytest
+
 from harness.detectors import censoring, diagnose, observer_gaps
-from harness.model.phases import GAP, WRONG_CLUSTER
+from harness.detectors.capability import Capability
+from harness.model import Event, Sample, Span
+from harness.model.phases import (
+    GAP,
+    LAUNCHER_ERROR,
+    NOT_REACHABLE,
+    PULLING,
+    RUNNING,
+    STARTING,
+    STORING,
+    UPLOAD_SECONDS,
+    WRONG_CLUSTER,
+)
 from tests.support.injected.loads import steady
+from tests.support.injection.seen import seen
 from tests.support.timelines import Story
 
 
@@ -42,11 +57,11 @@ def test_what_a_cluster_did_not_show_is_not_called_missing_access(tmp_path):
     for each in (blind, story):
         each.run("r0", 0.0, 9.0)
     assert of(blind) == (
-        "no pod events were observed: no access to Kubernetes, or no permission to list events", "Kubernetes access"
+        "no pods were observed: no access to Kubernetes, or not to the runs' namespace", "Kubernetes access"
     )  # fmt: skip
     story.node("n1", 0.0, 0.0)
     assert of(story) == (
-        "no pod events were observed: there were none, or no permission to list events", "records from Kubernetes"
+        "no pods were observed: there were none, or not to the runs' namespace", "records from Kubernetes"
     )  # fmt: skip
 
 
@@ -57,3 +72,42 @@ def test_findings_that_rest_on_pods_say_what_was_not_seen(tmp_path):
     assert finding.evidence[-1].statement == (
         "not seen: what happened in 1 gap of the observation (kubernetes pods: unreachable for 12 s: timed out)"
     )
+
+
+def test_pulls_are_not_judged_where_events_may_not_be_read(tmp_path):
+    story = steady(40, pull=9.0)
+    story.records = list(seen(story.records, without=frozenset({"pod events"}), whole=False))
+    diagnosis = diagnose(story.timeline(tmp_path))
+    assert "image-pull" not in {each.name for each in diagnosis.findings}
+    (reason,) = (each.reason for each in diagnosis.not_judged if each.name == "image-pull")
+    assert "without pod events pulls can't be told from the rest of a start" in reason
+
+
+def test_where_events_may_not_be_read_states_of_containers_say_that_an_image_is_missing():
+    pod = "r0-train"
+    pull = Span("r0", pod, PULLING, 4, None, task="train", source="kubernetes")
+    failed = Event(5, "Pod", pod, "Failed", 'Failed to pull image "a:1": not found', "kubernetes", "r0")
+    waits = Event(5, "Pod", pod, "FailedScheduling", "0/3 nodes are available", "kubernetes", "r0")
+    refused, start, stuck = seen([waits, pull, failed], without=frozenset({"pod events"}), whole=False)
+    assert (refused.object, refused.reason) == ("kubernetes events", NOT_REACHABLE)
+    assert start == replace(pull, phase=STARTING)
+    assert stuck == replace(failed, reason="ErrImagePull")
+
+
+def test_where_logs_may_not_be_read_uploads_are_part_of_running():
+    run = Span("r0", "a", RUNNING, 2, 9, task="train", source="kubernetes")
+    stored = replace(run, phase=STORING, started_at=9, ended_at=12)
+    sample = Sample(UPLOAD_SECONDS, 11, 2e-9, {"task": "train", "pod": "a"})
+    failed = Event(12, "Pod", "b", LAUNCHER_ERROR, "no space left", "kubernetes", "r0")
+    other, lost = replace(run, step="b"), replace(stored, step="b")
+    rest = seen([run, stored, sample, other, lost, failed], without=frozenset({"step logs"}), whole=False)
+    assert [*rest] == [replace(run, ended_at=11), replace(stored, started_at=11), replace(other, ended_at=12)]
+
+
+@pytest.mark.parametrize(("said", "observed"), [(GAP, True), (NOT_REACHABLE, False)])
+def test_failed_containers_are_no_events_where_those_may_not_be_read(said, observed, tmp_path):
+    story = Story()
+    story.run("r0", 0.0, 30.0)
+    story.event(9.0, "Observer", "kubernetes events", said, "403 Forbidden")
+    story.event(20.0, "Pod", "r0-train", "OOMKilled", "container main ended with exit code 137", run="r0")
+    assert Capability.POD_EVENTS.observed(story.timeline(tmp_path)) is observed

@@ -20,9 +20,10 @@ from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflows import Workflows
 from harness.collectors.runs.known_runs import KnownRuns
-from harness.collectors.source_health import NOT_REACHABLE, UnreachableError
+from harness.collectors.source_health import UnreachableError
 from harness.model import Event, Outcome, Plan, Submission
 from harness.model.http import HttpAnswer, HttpRequest
+from harness.model.phases import NOT_REACHABLE
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import view as kfp

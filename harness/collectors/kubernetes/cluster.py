@@ -20,9 +20,9 @@ from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflows import Workflows
 from harness.collectors.polling import Polling
-from harness.collectors.source_health import NOT_REACHABLE, SourceHealth, UnreachableError
+from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.live_observer import LiveObserver
-from harness.model.phases import PLATFORM, VERSION
+from harness.model.phases import NOT_REACHABLE, PLATFORM, VERSION
 from harness.model.records import Event, Node
 
 _NOT_FOUND, _FORBIDDEN = 404, 403

@@ -26,8 +26,8 @@ from typing import Any
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.timestamps import stamp
-from harness.collectors.source_health import NOT_REACHABLE, UnreachableError
-from harness.model.phases import LAUNCHER_ERROR, POD_LOGS, UPLOAD_SECONDS
+from harness.collectors.source_health import UnreachableError
+from harness.model.phases import LAUNCHER_ERROR, NOT_REACHABLE, POD_LOGS, UPLOAD_SECONDS
 from harness.model.records import Event, Sample
 from harness.model.sampling import of_failures, of_uploads
 

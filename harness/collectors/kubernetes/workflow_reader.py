@@ -11,7 +11,8 @@ from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.workflow_choice import WorkflowKey
 from harness.collectors.kubernetes.workflows import NODES, Workflows
-from harness.collectors.source_health import NOT_REACHABLE, UnreachableError
+from harness.collectors.source_health import UnreachableError
+from harness.model.phases import NOT_REACHABLE
 
 ARGO = "/apis/argoproj.io/v1alpha1"
 _LOOK_S = 1.0

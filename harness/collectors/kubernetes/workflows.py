@@ -16,9 +16,8 @@ from harness.collectors.kubernetes.pods import RUN_ID
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.kubernetes.workflow_choice import WorkflowChoice, WorkflowKey
-from harness.collectors.source_health import NOT_REACHABLE
 from harness.model.argo_nodes import is_offloaded
-from harness.model.phases import OF_TASK
+from harness.model.phases import NOT_REACHABLE, OF_TASK
 from harness.model.records import Event
 
 KIND = "Workflow"

@@ -15,6 +15,7 @@ from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.live_observer import LiveObserver
+from harness.model.phases import NOT_REACHABLE
 from harness.model.records import Sample
 from harness.targets.credentials import Credentials
 
@@ -155,7 +156,7 @@ class Prometheus:
             if error.status not in _BAD_QUERY:
                 raise
             self._queries.remove(query)
-            self._journal.note("NotReachable", f"prometheus {name}", str(error))
+            self._journal.note(NOT_REACHABLE, f"prometheus {name}", str(error))
             return
         for labels, at, value in found:
             self._journal.write(Sample(name, at, value, query.labels(labels)))

@@ -15,10 +15,10 @@ from harness.collectors.kubernetes.reflector import Manifest, Reflector
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.run_objects import HostApi, ServerApi
 from harness.collectors.runs.tasks import record_task
-from harness.collectors.source_health import NOT_REACHABLE, SourceHealth
+from harness.collectors.source_health import SourceHealth
 from harness.model.argo_nodes import is_offloaded
 from harness.model.live_observer import LiveObserver
-from harness.model.phases import RUNS_IN_FLIGHT
+from harness.model.phases import NOT_REACHABLE, RUNS_IN_FLIGHT
 from harness.model.records import Event, Sample, Span, Submission
 from harness.plan.kubeconfig import by_kubeconfig
 from harness.targets.target import WatchesRuns

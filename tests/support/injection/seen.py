@@ -5,30 +5,36 @@ from dataclasses import replace
 from typing import Any
 
 from harness.analysis.waits.controller_limit import METRICS as CONTROLLER_METRICS
-from harness.collectors.source_health import NOT_REACHABLE
 from harness.detectors.capability import Access
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
     CACHED,
     LAUNCHER_ERROR,
     NODE_CPU_CORES,
+    NOT_REACHABLE,
     POD_CPU_CORES,
+    PULLING,
     REPLICA_WORKERS,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
     REQUESTED_MEMORY_BYTES,
     RUN,
+    RUNNING,
     SERVICE_PHASES,
+    STARTING,
     STORE_AVAILABLE_BYTES,
     STORE_CAPACITY_BYTES,
     STORE_PROBE_SECONDS,
     STORE_REQUEST_SECONDS,
+    STORING,
     UPLOAD_SECONDS,
 )
 
 _SECOND = 10**9
 _REQUESTED = {REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS, UPLOAD_SECONDS}
 _SPACE = {STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES}
+_ONLY_IN_EVENTS = {"FailedScheduling", "NotTriggerScaleUp", "Preempted", "TriggeredScaleUp"}
+_PULL_FAILED = "Failed to pull image"
 
 
 def _of_pod(record: Any) -> bool:
@@ -47,7 +53,8 @@ def _of_node(record: Any) -> bool:
 
 
 def _pod_event(record: Any) -> bool:
-    return isinstance(record, Event) and record.kind == "Pod"
+    """What only events of pods say; why containers wait or ended, their states say, too."""
+    return isinstance(record, Event) and record.kind == "Pod" and record.reason in _ONLY_IN_EVENTS
 
 
 def _of_log(record: Any) -> bool:
@@ -57,6 +64,34 @@ def _of_log(record: Any) -> bool:
         case Event(reason=reason):
             return reason == LAUNCHER_ERROR
     return False
+
+
+def _without_events(records: Iterable[Any]) -> Iterator[Any]:
+    """As the states of pods show it: pulls are part of the start, and the container says that its image is missing."""
+    for record in records:
+        match record:
+            case Span(phase=phase, attempt=attempt) if phase in {PULLING, STARTING}:
+                yield replace(record, phase=STARTING, attempt=2 * attempt + (phase == STARTING))
+            case Event(kind="Pod", reason="Failed", message=message) if message.startswith(_PULL_FAILED):
+                yield replace(record, reason="ErrImagePull")
+            case _:
+                yield record
+
+
+def _without_logs(records: Iterable[Any]) -> Iterator[Any]:
+    """As Kubernetes shows it: uploads are part of running, until the main container ends."""
+    every = list(records)
+    uploaded = {
+        each.object if isinstance(each, Event) else each.labels["pod"]: each.at for each in every if _of_log(each)
+    }
+    for record in every:
+        until = uploaded.get(record.step) if isinstance(record, Span) else None
+        if until is None or record.phase not in {RUNNING, STORING}:
+            yield record
+        elif record.phase == RUNNING:
+            yield replace(record, ended_at=until)
+        elif record.ended_at is None or record.ended_at > until:
+            yield replace(record, started_at=until)
 
 
 def _of_workflow(record: Any) -> bool:
@@ -87,6 +122,8 @@ OF_SERVICE: Mapping[str, Callable[[Any], bool]] = {
     "replicas": _measured({REPLICA_WORKERS, POD_CPU_CORES}),
     "replica cpu": _measured({POD_CPU_CORES}),
 }
+# What an observer that may read pods says of other objects that it may not.
+_REFUSED = {"workflows": "kubernetes workflows", "pod events": "kubernetes events"}
 _OF_METRICS = frozenset({"store requests", "controller metrics", "etcd size"})
 # What installations add one after the other → the sources that are still missing with it.
 MISSING_WITH: Mapping[Access, frozenset[str]] = {
@@ -100,15 +137,16 @@ MISSING_WITH: Mapping[Access, frozenset[str]] = {
 def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Iterator[Any]:
     """The records of the remaining sources, with their timestamps as observed.
 
-    An observer that may read pods and not workflows says so.
+    An observer that may read pods, and not workflows or events, says so.
     """
+    records = _without_events(records) if "pod events" in without else records
+    records = _without_logs(records) if "step logs" in without else records
     every = {**SOURCES, **OF_SERVICE}
     missing = [every[name] for name in without]
-    unsaid = "workflows" in without and "pods" not in without
+    unsaid = [] if "pods" in without else [said for name, said in _REFUSED.items() if name in without]
     for record in records:
-        if unsaid and isinstance(record, Event | Sample):
-            unsaid = False
-            yield Event(record.at, "Observer", "kubernetes workflows", NOT_REACHABLE, "403 Forbidden", type="Warning")
+        while unsaid and isinstance(record, Event | Sample):
+            yield Event(record.at, "Observer", unsaid.pop(), NOT_REACHABLE, "403 Forbidden", type="Warning")
         if not any(of_source(record) for of_source in missing):
             yield _in_whole_seconds(record) if whole else record
 
