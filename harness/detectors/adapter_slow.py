@@ -27,6 +27,7 @@ _SHARE = 0.3
 _GROWN = 0.2  # of the time is enough where loading became slow while nothing else prolonged it
 _COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _QUEUED = 0.1  # of all time: shorter queues do not prolong loading
+_MUCH = 0.35  # of all time is enough where no execution waits for a worker: nothing else prolongs loads
 _MOSTLY = 0.4  # of all time spent moving data: whatever else there is, it takes that long
 _HALF = 0.5  # of all time would be saved without loads: worth naming beside overloaded workers
 _CERTAIN = 0.8  # of what is saved: how long loads take where others interrupt them is an upper bound
@@ -58,7 +59,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     workers = saturation(timeline)
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
     undisturbed = workers.waiting < _UNDISTURBED
-    plain = share >= _MOSTLY and (undisturbed or not workers.measured)
+    plain = share >= _MUCH and (undisturbed or not workers.measured)
     grew = undisturbed and share >= _GROWN and _growth(done) >= _GREW
     longer = share >= _SHARE and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):

@@ -5,7 +5,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
-from harness.detectors.node_waits import SHARE, decisions_observed, waiting_evidence
+from harness.detectors.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
@@ -20,7 +20,7 @@ FAULTS = ("autoscaler-slow",)
 def detect(timeline: Timeline) -> list[Finding]:
     """Runs wait longer with a node being provisioned than without, or long for nodes that come."""
     wait = scheduling_wait(timeline)
-    if wait.share >= SHARE and not decisions_observed(timeline) and not wait.refused:
+    if wait.share >= SHARE and not Capability.POD_EVENTS.observed(timeline) and not wait.refused:
         raise CannotJudgeError("pod events show whether nodes were being provisioned, and none were observed")
     if wait.share < SHARE or wait.provisioning <= min(wait.unschedulable, SHARE):
         return []

@@ -1,8 +1,11 @@
 """Pods wait for their images to be pulled."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.cold_starts import with_likely_pulls
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.pulls import cost_of_pulls
 from harness.detectors.capability import Capability
@@ -21,22 +24,43 @@ FAULTS = ("image-pull",)
 _SHARE, _SURELY = 0.09, 0.15
 _LEAST_S = 2.0
 _SURE, _LIKELY, _UNLIKELY = 0.97, 0.9, 0.1
+_NO_EVENTS = 0.75  # volumes to attach delay starts on new nodes, too
+_OF_STARTS = Evidence(
+    "no pod events were observed: long starts on nodes where no pod of the task had started are taken for pulls"
+)
 _FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls would let them fail sooner
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
+    if Capability.POD_EVENTS.observed(timeline):
+        return _found(timeline, "Image pulls are slow")
+    likely = with_likely_pulls(timeline)
+    if likely is not None:
+        return [
+            replace(finding, confidence=min(finding.confidence, _NO_EVENTS), evidence=(_OF_STARTS, *finding.evidence))
+            for finding in _found(likely, "Pods start slowly on new nodes, as if they pulled images")
+        ]
+    starting = critical_path(timeline).shares[STARTING]
+    if starting >= _SHARE:
+        raise CannotJudgeError(
+            f"pods took {starting:.0%} of the runs' time to start, and without pod events pulls can't be told from the "
+            "rest of a start"
+        )
+    return []
+
+
+def _found(timeline: Timeline, what: str) -> list[Finding]:
     share = cost_of_pulls(timeline)
     pods = timeline.stretches(PULLING)
     seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
     if share < _SHARE or slow < _LEAST_S:
-        _check_starts(timeline)
         return []
     return [
         Finding(
             NAME,
-            f"Image pulls are slow: {share:.0%} of the runs' time",
+            f"{what}: {share:.0%} of the runs' time",
             _certainty(timeline, share),
             _evidence(critical_path(timeline).shares[PULLING], slow),
             "Use smaller images, pre-pull them on every node (a DaemonSet, or a node image that includes them), use a "
@@ -45,15 +69,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(share),
         )
     ]
-
-
-def _check_starts(timeline: Timeline) -> None:
-    starting = critical_path(timeline).shares[STARTING]
-    if starting >= _SHARE and not Capability.POD_EVENTS.observed(timeline):
-        raise CannotJudgeError(
-            f"pods took {starting:.0%} of the runs' time to start, and without pod events pulls can't be told from the "
-            "rest of a start"
-        )
 
 
 def _certainty(timeline: Timeline, share: float) -> float:

@@ -14,11 +14,6 @@ GAIN = 0.85  # of a wait for nodes ends with more of them, if they need not pull
 LEAST_GAIN = 0.05  # of the runs' time
 
 
-def decisions_observed(timeline: Timeline) -> bool:
-    """Whether the autoscaler's decisions were observable: it reports them in events of the pods that wait."""
-    return bool((timeline.events["kind"] == "Pod").any())
-
-
 def status_commands(timeline: Timeline) -> tuple[str, ...]:
     """Commands that show why the autoscaler adds no node: Karpenter's if it was seen, else cluster-autoscaler's."""
     reasons = timeline.events["reason"]

@@ -6,7 +6,7 @@ from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import GAIN, LEAST_GAIN, SHARE, certainty, decisions_observed, waiting_evidence
+from harness.detectors.node_waits import GAIN, LEAST_GAIN, SHARE, certainty, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "nodes-exhausted"
@@ -32,7 +32,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The nodes are full: runs spent {wait.share:.0%} of their time waiting for a node",
-            certainty(0.87 if decisions_observed(timeline) else 0.6, 0.3, wait),
+            certainty(0.87 if Capability.POD_EVENTS.observed(timeline) else 0.6, 0.3, wait),
             waiting_evidence(timeline, wait),
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",

@@ -19,6 +19,8 @@ from harness.model.phases import (
     WRONG_CLUSTER,
 )
 from tests.support.injected.loads import steady
+from tests.support.injection.case import simulated
+from tests.support.injection.cases import CASES
 from tests.support.injection.seen import seen
 from tests.support.timelines import Story
 
@@ -83,13 +85,29 @@ def test_pulls_are_not_judged_where_events_may_not_be_read(tmp_path):
     assert "without pod events pulls can't be told from the rest of a start" in reason
 
 
+def test_slow_starts_on_new_nodes_are_likely_pulls_where_events_may_not_be_read():
+    case = replace(CASES["image-pull"], without=frozenset({"pod events"}))
+    finding = next(each for each in diagnose(simulated(case, 1.0, 1)).findings if each.name == "image-pull")
+    surely = next(
+        each for each in diagnose(simulated(CASES["image-pull"], 1.0, 1)).findings if each.name == "image-pull"
+    )
+    assert finding.title.startswith("Pods start slowly on new nodes, as if they pulled images: ")
+    assert finding.confidence < surely.confidence
+    assert finding.severity == pytest.approx(surely.severity, abs=0.03)
+    assert "no pod events were observed" in finding.evidence[0].statement
+
+
 def test_where_events_may_not_be_read_states_of_containers_say_that_an_image_is_missing():
     pod = "r0-train"
     pull = Span("r0", pod, PULLING, 4, None, task="train", source="kubernetes")
     failed = Event(5, "Pod", pod, "Failed", 'Failed to pull image "a:1": not found', "kubernetes", "r0")
     waits = Event(5, "Pod", pod, "FailedScheduling", "0/3 nodes are available", "kubernetes", "r0")
-    refused, start, stuck = seen([waits, pull, failed], without=frozenset({"pod events"}), whole=False)
+    done = replace(pull, step="r1-train", ended_at=7)
+    starts = replace(done, phase=STARTING, started_at=7, ended_at=8)
+    records = [waits, done, starts, pull, failed]
+    refused, whole, start, stuck = seen(records, without=frozenset({"pod events"}), whole=False)
     assert (refused.object, refused.reason) == ("kubernetes events", NOT_REACHABLE)
+    assert whole == replace(starts, started_at=4)
     assert start == replace(pull, phase=STARTING)
     assert stuck == replace(failed, reason="ErrImagePull")
 

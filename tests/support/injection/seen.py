@@ -68,14 +68,23 @@ def _of_log(record: Any) -> bool:
 
 def _without_events(records: Iterable[Any]) -> Iterator[Any]:
     """As the states of pods show it: pulls are part of the start, and the container says that its image is missing."""
+    pull: Span | None = None
     for record in records:
+        begun = pull if isinstance(record, Span) and record.phase == STARTING else None
+        if pull is not None and begun is None:
+            yield pull
+        pull = None
         match record:
-            case Span(phase=phase, attempt=attempt) if phase in {PULLING, STARTING}:
-                yield replace(record, phase=STARTING, attempt=2 * attempt + (phase == STARTING))
+            case Span(phase=phase) if phase == PULLING:
+                pull = replace(record, phase=STARTING)
+            case Span() if begun is not None:
+                yield replace(record, started_at=begun.started_at)
             case Event(kind="Pod", reason="Failed", message=message) if message.startswith(_PULL_FAILED):
                 yield replace(record, reason="ErrImagePull")
             case _:
                 yield record
+    if pull is not None:
+        yield pull
 
 
 def _without_logs(records: Iterable[Any]) -> Iterator[Any]:
