@@ -25,7 +25,7 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Shares of what is held while others wait for it.
+    """Shares of what is held while others wait for it; of waits that go on when all have let go, nothing.
 
     Attributes:
         pulling: by pods that pull their images.
@@ -72,7 +72,8 @@ def holders(timeline: Timeline, begun: Floats, ended: Floats, resource: str = ""
     by_phase = np.bincount(phase, held, len(POD_PHASES))
     hidden = float((held * storing(timeline).hidden[code])[phase == POD_PHASES.index(RUNNING)].sum())
     stored = float(by_phase[POD_PHASES.index(STORING)])
-    return Holders(float(by_phase[_PULLING]) / whole, (stored + hidden) / whole, by_pulls)
+    while_held = float(np.interp(end[held > 0].max(), at, waited)) / max(float(waited[-1]), _NOTHING)
+    return Holders(float(by_phase[_PULLING]) / whole * while_held, (stored + hidden) / whole * while_held, by_pulls)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

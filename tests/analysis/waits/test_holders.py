@@ -53,6 +53,13 @@ def test_each_counts_by_what_it_holds_while_others_wait(pods, requests, waits, p
     assert found.working == pytest.approx(1 - pulling, abs=1e-6)
 
 
+def test_waits_that_go_on_when_all_have_let_go_are_for_nobody(tmp_path):
+    waits = np.zeros(1), np.array([np.nan])
+    pods = [("step", (PULLING, 0.0, 5.0), (RUNNING, 5.0, 20.0))]
+    found = holders(held(*pods, place=tmp_path), *waits, "cpu")  # the observation ends at 100 s
+    assert found.pulling == pytest.approx(0.25 * 20 / 100, abs=1e-6)
+
+
 def one_at_a_time(arrive, pulls, runs):
     """When pods that need the same single GPU have it, in the order in which they come."""
     begin, free = [], 0.0

@@ -11,21 +11,28 @@ from typing import Any
 import orjson
 
 from harness.analysis.timeline import Timeline
-from harness.model import Event, Outcome, Plan, Sample, Scenario, Submission
+from harness.collectors.metrics.profiles_file import load as load_metrics
+from harness.collectors.metrics.scraping import Scrape, parse, samples
+from harness.model import Event, Outcome, Plan, PodSpans, Sample, Scenario, Submission
 from harness.model.http import HttpAnswer
-from harness.model.phases import FAILED, POD_CPU_CORES, REPLICA_WORKERS
+from harness.model.phases import FAILED, POD_CPU_CORES, REPLICA_WORKERS, RUNS_IN_FLIGHT
 from harness.model.schedules import Burst, Poisson, Ramp, Spread
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import Amount, Lognormal
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival
 from harness.simulator.fast.executions import replica_name
-from harness.simulator.fast.runs import SAMPLE_S
-from harness.simulator.faults import parse_fault
+from harness.simulator.fast.recorder import Recorder
+from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
+from harness.simulator.fast.simulation import without_collections
+from harness.simulator.faults import inject, parse_fault
 from harness.simulator.hetida import answers
 from harness.simulator.hetida.execution import Ending, Job
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from harness.simulator.hetida.service import Service
 from harness.simulator.hetida.usage import ReplicaUsage
+from harness.simulator.kube_objects.metrics import workflow_controller
+from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
@@ -151,16 +158,19 @@ def _kfp(
     faults = tuple(filter(None, (parse_fault(f"{text}:{strength}") for text in case.faults)))
     draw = Random(f"{seed}/scenarios")
     arrivals = [Arrival(at, Scenario(str(k), "injected", _values(case, draw), {})) for k, at in enumerate(due)]
-    return simulate(
-        profile,
-        case.package,
-        arrivals,
-        faults=faults,
-        seed=seed,
-        origin_at=ORIGIN_AT,
-        drain_s=case.drain_s,
-        sample_s=sample_s,
-    )
+    recorder, calendar = Recorder(ORIGIN_AT), Calendar(ORIGIN_AT)
+    platform = Platform(profile, seed, recorder)
+    recorder.follow(platform)
+    for fault in (*profile.faults, *faults):
+        inject(platform, fault)
+    metrics, before = load_metrics("argo").metrics, None
+    with without_collections():
+        for each in simulate_runs(recorder, case.package, arrivals, calendar, due[-1] + case.drain_s, sample_s):
+            yield from each.spans() if isinstance(each, PodSpans) else (each,)
+            if isinstance(each, Sample) and each.metric == RUNS_IN_FLIGHT:  # the last of those taken at an instant
+                now = Scrape(each.at, parse(workflow_controller(platform)))
+                yield from (sample for metric in metrics for sample in samples(metric, now, before))
+                before = now
 
 
 def _values(case: Case, draw: Random) -> Mapping[str, int]:

@@ -154,6 +154,8 @@ _OF_KFP: Mapping[str, Fix] = {
 # autoscaler adds them: a higher maximum and a quicker autoscaler. A finding that names adapters or nodes is true if
 # quicker adapters, or more machines from the start, help.
 GOES_BY: Mapping[str, str] = {_ADAPTER_LIMIT: "adapter-slow", _NODES_LIMIT: "nodes-exhausted"}
+# Findings that name an injected fault more precisely than its name, and are removed with it.
+MORE_PRECISE: Mapping[str, str] = {"controller-qps": "controller-backlog"}
 # By name of the finding; a finding that is not here can be right only where it was injected.
 FIXED: Mapping[str, Fix] = {name: fix for name, fix in {**_OF_KFP, **_OF_HETIDA}.items() if name not in GOES_BY}
 

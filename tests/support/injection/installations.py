@@ -16,8 +16,9 @@ written guess at what is installed, not a survey; no threshold of a detector may
   70 % of the machines at their maximum, one third asks for 1.3 to 4 times as much as there is.
 * **hetida** 1 to 8 replicas of 1 to 6 workers, any balancer, adapters with and without a limit; half name replicas.
 * **Faults** none in 4 of 10, one in 4 of 10, two in 2 of 10, at the start or within the first third.
-* **Observation** whole seconds in 7 of 10; everything in 7 of 10, else one source is missing, or all but runs. Of
-  hetida's replicas Kubernetes shows the workers in 2 of 3, and metrics-server their CPU use in half of these.
+* **Observation** whole seconds in 7 of 10; everything in 7 of 10, else one source is missing, or all but runs; half
+  do without Argo's metrics besides. Of hetida's replicas Kubernetes shows the workers in 2 of 3, and metrics-server
+  their CPU use in half of these.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,10 +78,12 @@ def draw(seed: int, number: int) -> Installation:
     names = _faults(random, profile)
     at_s = [random.choice((0.0, 0.1, 0.3)) * case.over_s for _ in names]
     case = replace(case, faults=tuple(f"{name}@{at:.0f}s" for name, at in zip(names, at_s, strict=True)))
-    strength, seed = random.choice((0.5, 1.0, 2.0)), random.randrange(2**31)
+    strength, own_seed = random.choice((0.5, 1.0, 2.0)), random.randrange(2**31)
     if profile.hetida is not None:
         case = replace(case, without=random.choice(_OF_REPLICAS))
-    return Installation(case, profile, strength, seed)
+    elif Random(f"{seed}/{number}/metrics").random() < 0.5:
+        case = replace(case, without=case.without | {"controller metrics"})
+    return Installation(case, profile, strength, own_seed)
 
 
 def _faults(random: Random, profile: Profile) -> Sequence[str]:

@@ -25,7 +25,7 @@ from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
 from harness.model.phases import LIST_SECONDS, PULLING, SUCCEEDED
 from tests.support.injection.case import Case, profile_of, records, run_in, simulated
-from tests.support.injection.fixing import GOES_BY, causes, fixes
+from tests.support.injection.fixing import GOES_BY, MORE_PRECISE, causes, fixes
 from tests.support.injection.installations import Installation
 from tests.support.injection.live import midway
 
@@ -273,7 +273,7 @@ def without(test: Installation, removed: Iterable[str]) -> Installation:
     names, profile = frozenset(removed), test.profile
     for name, fix in fixes(test.profile).items():
         profile = fix(profile) if name in names else profile
-    injected = names | {GOES_BY.get(name, name) for name in names}
+    injected = names | {other[name] for other in (GOES_BY, MORE_PRECISE) for name in names if name in other}
     left = tuple(fault for fault in test.case.faults if fault.partition("@")[0] not in injected)
     return replace(test, case=replace(test.case, faults=left), profile=profile)
 
