@@ -4,6 +4,7 @@ import re
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import Failure, failures
+from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED
 from harness.detectors.detector import CannotJudgeError
 
 # A store that reports itself full: MinIO, SeaweedFS, Ceph, any file system, the HTTP status for it.
@@ -32,7 +33,6 @@ OUT_OF_MEMORY = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup o
 KILLED = re.compile(r"exit (?:code|status):? 137|signal: killed", re.IGNORECASE)
 # A kubelet evicts: "The node was low on resource: memory. Threshold quantity: …".
 NODE_PRESSURE = re.compile(r"node was low on resource|node had condition: \[", re.IGNORECASE)
-QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
 DB_CONNECTIONS = re.compile(r"Error 1040|too many connections", re.IGNORECASE)
 DB_DISK_FULL = re.compile(r"Error 1114|The table '[^']*' is full", re.IGNORECASE)
 DATABASE = re.compile(f"{DB_CONNECTIONS.pattern}|{DB_DISK_FULL.pattern}", re.IGNORECASE)

@@ -5,17 +5,15 @@ Where no workflows are read, nothing says so; then pods that come only when othe
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.columns import containing
 from harness.analysis.waits.lacking import amount_of, spare
+from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, refusals, waits_for
 from harness.analysis.waits.request_ceiling import ceiling
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, moment, refused, slowed
-from harness.detectors.error_texts import QUOTA_EXCEEDED
 from harness.detectors.slow_controller import slow_controller
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
@@ -30,34 +28,9 @@ USES = {
 }
 FAULTS = ("quota",)
 
-_UNKNOWN = 0.5
-# Of the time that pods were waited for, and of the number of live pods. At an even rate of creation that number stays
-# at its maximum for so long in 1 of 50 tests, if it varies so much; with less it may always be the same.
-_EXPLAINED, _VARIANCE = 0.4, 0.3
 _SOURCES = (Capability.WORKFLOWS, Capability.POD_EVENTS)
 _BY_WORKFLOWS = {"argo", "kfp"}  # Argo writes no event about a rejected pod
-# kube-apiserver: "exceeded quota: NAME, requested: pods=1, used: pods=6, limited: pods=6" (its plugin resourcequota).
-_AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})")
-_NONE = "quota"  # the name where the message has none
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """A message of the API server: about a pod of a run, about a workload (no row), or the answer to a submission."""
-
-    row: int | None  # of the run
-    object: str
-    at_s: float
-    message: str
-    tenant: str
-    namespace: str
-    answer: bool = False
-
-    @property
-    def quota(self) -> str:
-        """The quota's name."""
-        found = QUOTA_EXCEEDED.search(self.message)
-        return (found[1] if found else "") or _NONE
+_AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})")  # in the API server's message
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -66,8 +39,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     Argo writes no event about a rejected pod, and the run goes on when there is room: nothing fails. Without workflows,
     what live pods request together tells a quota from a slow controller.
     """
-    by_quota: dict[tuple[str, str], list[_Refusal]] = {}
-    for each in (*_of_events(timeline), *_of_answers(timeline)):
+    by_quota: dict[tuple[str, str], list[Refusal]] = {}
+    for each in (*refusals(timeline), *_of_answers(timeline)):
         by_quota.setdefault((each.namespace, each.quota), []).append(each)
     shows = (Capability.WORKFLOWS,) if timeline.plan.target in _BY_WORKFLOWS else _SOURCES
     if not by_quota and not any(each.observed(timeline) for each in shows):
@@ -78,25 +51,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [_finding(timeline, by_quota[key]) for key in sorted(by_quota)]
 
 
-def _of_events(timeline: Timeline) -> Iterator[_Refusal]:
-    """Messages about this test's pods, and about workloads that are no run's."""
-    events, runs, tenants = timeline.events, timeline.runs, timeline.plan.tenants
-    said = events[containing(events["message"], QUOTA_EXCEEDED)]
-    if not len(said):
-        return
-    row_of = {name: row for row, name in enumerate(runs["run"])}
-    places = said["namespace"] if "namespace" in said else said["run"].map(lambda _: "")
-    told = said["run"], said["object"], said["message"]
-    for run, name, message, place, at_s in zip(*told, places, floats(said, "at_s").tolist(), strict=True):
-        row = row_of.get(run) if run else None
-        if run and row is None:
-            continue
-        tenant = str(runs["tenant"].iat[row]) if row is not None else str(place) if place in tenants else ""
-        namespace = tenant if tenant in tenants else str(place) or timeline.namespace
-        yield _Refusal(row, str(name), at_s, str(message), tenant, namespace)
-
-
-def _of_answers(timeline: Timeline) -> Iterator[_Refusal]:
+def _of_answers(timeline: Timeline) -> Iterator[Refusal]:
     """Rejected submissions: a quota may count runs, too."""
     runs = timeline.runs
     due, rejected = floats(runs, "due_s"), (runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)
@@ -104,28 +59,28 @@ def _of_answers(timeline: Timeline) -> Iterator[_Refusal]:
         message, tenant = str(runs["error"].iat[row] or ""), str(runs["tenant"].iat[row])
         if QUOTA_EXCEEDED.search(message):
             namespace = tenant if tenant in timeline.plan.tenants else timeline.namespace
-            yield _Refusal(row, "", float(due[row]), message, tenant, namespace, answer=True)
+            yield Refusal(row, "", float(due[row]), message, tenant, namespace, answer=True)
 
 
-def _finding(timeline: Timeline, refusals: Sequence[_Refusal]) -> Finding:
+def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
     """The finding about one quota."""
-    quota, namespace = refusals[0].quota, refusals[0].namespace
-    pods = [each for each in refusals if each.row is not None and not each.answer]
-    answers = [each for each in refusals if each.answer]
-    tenant = namespace in {each.tenant for each in refusals}
+    quota, namespace = said[0].quota, said[0].namespace
+    pods = [each for each in said if each.row is not None and not each.answer]
+    answers = [each for each in said if each.answer]
+    tenant = namespace in {each.tenant for each in said}
     who = f"Tenant {namespace} has no quota left" if tenant else f"The namespace {namespace} has no quota left"
     what = "pods, and their runs wait" if pods else "runs" if answers else "pods"
-    room = next(filter(None, (_room(each.message) for each in refusals)), "")
+    room = next(filter(None, (_room(each.message) for each in said)), "")
     name, place = shell_word(quota), shell_word(namespace)
     return Finding(
         NAME,
         f"{who}: {quota} rejects {what}{room and f' ({room})'}",
         0.95,
-        tuple(_evidence(pods, [each for each in refusals if each.row is None], answers)),
+        tuple(_evidence(pods, [each for each in said if each.row is None], answers)),
         "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help.",
         (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
         max(
-            slowed(_waited(timeline, pods) * spare(timeline)) if pods else 0.0,
+            slowed(waits_for(timeline, pods).share * spare(timeline)) if pods else 0.0,
             refused(timeline, len(answers)) if answers else 0.0,
         ),
     )
@@ -135,7 +90,7 @@ def _suspected(timeline: Timeline) -> Finding | None:
     """The finding about pods that wait as for a quota, where nothing says what they wait for."""
     slow = slow_controller(timeline) if Capability.PODS.observed(timeline) else None
     found = ceiling(timeline) if slow is not None else None
-    if slow is None or found is None or found.share < _EXPLAINED or found.variance < _VARIANCE:
+    if slow is None or found is None or not found.likely:
         return None
     namespace, most = found.tenant or timeline.namespace, amount_of(found.resource, round(found.most, 3))
     return Finding(
@@ -158,7 +113,7 @@ def _suspected(timeline: Timeline) -> Finding | None:
     )  # fmt: skip
 
 
-def _evidence(pods: Sequence[_Refusal], others: Sequence[_Refusal], answers: Sequence[_Refusal]) -> Iterator[Evidence]:
+def _evidence(pods: Sequence[Refusal], others: Sequence[Refusal], answers: Sequence[Refusal]) -> Iterator[Evidence]:
     """What is known of runs that waited, of workloads that are no run's, and of rejected submissions."""
     runs = len({each.row for each in pods})
     for count, noun, said, table, of in (
@@ -172,7 +127,7 @@ def _evidence(pods: Sequence[_Refusal], others: Sequence[_Refusal], answers: Seq
             yield Evidence(statement, float(count), f"{noun}s", table, "message contains 'exceeded quota'")
 
 
-def _whose(refusals: Sequence[_Refusal]) -> str:
+def _whose(refusals: Sequence[Refusal]) -> str:
     tenants = sorted({each.tenant for each in refusals} - {""})
     return f" of {' and '.join(tenants[:3])}" if tenants else ""
 
@@ -184,28 +139,3 @@ def _room(message: str) -> str:
         return ""
     used, most = (dict(part.split("=", 1) for part in text.split(",") if "=" in part) for text in amounts.groups())
     return ", ".join(f"{name}: {used.get(name, '?')} of {most[name]} used" for name in list(most)[:3])
-
-
-def _waited(timeline: Timeline, pods: Sequence[_Refusal]) -> float:
-    """The share of their time that the runs waited for their rejected pods, on average."""
-    runs, started = timeline.runs, timeline.pods
-    due, row, start = floats(runs, "due_s"), started["row"].to_numpy(), floats(started, "start_s")
-    tasks, names = (
-        started["task"].tolist(),
-        timeline.names.take(started["pod"].to_numpy()).tolist(),
-    )  # a ReplicaSet's pods begin like it
-    over = np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s"))
-    # The object is a task of a workflow, or a ReplicaSet, after which its pods are called.
-    since: dict[tuple[int, str], float] = {}
-    for each in pods:
-        assert each.row is not None
-        key = each.row, each.object
-        since[key] = min(since.get(key, np.inf), each.at_s)
-    longest: dict[int, float] = {}
-    for (at, task), begun in since.items():
-        later = np.flatnonzero((row == at) & (start >= begun))
-        mine = [start[each] for each in later if tasks[each] == task or names[each].startswith(f"{task}-")]
-        waited = (min(mine) if mine else over[at]) - begun
-        share = waited / max(over[at] - due[at], 1e-9)
-        longest[at] = max(longest.get(at, 0.0), float(np.nan_to_num(np.clip(share, 0.0, 1.0), nan=_UNKNOWN)))
-    return float(np.mean(list(longest.values()))) if longest else _UNKNOWN

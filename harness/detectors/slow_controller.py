@@ -9,6 +9,8 @@ from harness.analysis.timeline import Floats, Timeline, distinct
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_limit import Limit, signs
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
+from harness.analysis.waits.quota_waits import quota_waits
+from harness.analysis.waits.request_ceiling import ceiling
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.store_cost import crowding
@@ -23,7 +25,6 @@ from harness.model.units import format_duration
 # What holds workflows back without the controller being slow, with the confidence that remains beside it. Steps that
 # can't write their outputs are repeated after a pause.
 HELD = {
-    "quota": 0.1,
     "lock-wait": 0.1,
     "workflows-postponed": 0.1,
     "store-full": 0.1,
@@ -37,6 +38,8 @@ _A_POD_S, _USUAL_S = 2.0, 0.5
 _RESOLUTION_S = 1.0
 _LATE = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
 _GROWTH = 2.0
+_NOTHING = 1e-9
+_HARDLY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,15 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     pods = distinct(timeline.pods["pod"].to_numpy()[timeline.pods["row"].to_numpy() >= 0]) / max(waited.size, 1)
     by_run, by_chain = waited / max(pods, 1.0), chain.gaps_s  # in a fan-out, other pods of the run live meanwhile
     a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
-    share = _share(timeline) * (1 - _USUAL_S / max(a_pod_s, _USUAL_S))  # the rest, no setting saves
+    own = max(0.0, (whole := _share(timeline)) - quota_waits(timeline).share)
+    a_pod_s *= own / max(whole, _NOTHING)
+    share = own * (1 - _USUAL_S / max(a_pod_s, _USUAL_S))  # the rest, no setting saves
     if share < _SHARE:
         return None
     early, late = (float(each.mean()) for each in quarters(waited))
     grows = late > _GROWTH * max(early, _A_POD_S)
-    if a_pod_s < _A_POD_S and not grows:
+    seen = signs(timeline)
+    if a_pod_s < _A_POD_S and not grows and not seen.at_client_rate:
         return None
     if not found.before.size or not found.between.size:
         raise CannotJudgeError("no run with consecutive pods was observed")
@@ -85,7 +91,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     in_time = float(by_chain[by_chain > _LOOKS_S + _RESOLUTION_S].sum()) <= _LATE * float(by_chain.sum())
     idle = not grows and before < _A_POD_S and between <= _LOOKS_S * max(pods - 1.0, 1.0) and in_time
     return SlowController(
-        signs(timeline).limit(idle=idle, late_start=before >= _A_POD_S and not found.capped),
+        seen.limit(idle=idle, late_start=before >= _A_POD_S and not found.capped),
         share,
         share * (1 - crowding(timeline)),
         _confidence(timeline, share),
@@ -150,7 +156,8 @@ def tune(timeline: Timeline, *arguments: str) -> tuple[str, ...]:
 def _confidence(timeline: Timeline, share: float) -> float:
     """Pods may wait for other reasons: nodes, or a quota, which only workflows show."""
     if not Capability.WORKFLOWS.observed(timeline):
-        return 0.5
+        found = ceiling(timeline)
+        return _HARDLY if found is not None and found.likely else 0.5
     if share < _SURELY:
         return 0.7
     return 0.85 if scheduling_wait(timeline).share < share else 0.75

@@ -1,16 +1,19 @@
 """Nodes disappear under running pods: spot machines are reclaimed, pods evicted."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import TAKEN_BACK
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Bools, Timeline, distinct, floats
 from harness.analysis.waits.failures import failures
 from harness.analysis.waits.wasted_work import lost_with_node
 from harness.detectors.capability import Capability
-from harness.detectors.detector import broke, slowed
+from harness.detectors.detector import broke, moment, slowed
 from harness.detectors.error_texts import EVICTED
 from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
+from harness.model.phases import UNSCHEDULABLE
+from harness.model.units import counted, format_duration
 
 NAME = "spot-evictions"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
@@ -18,22 +21,30 @@ USES = {Capability.POD_EVENTS: "why runs failed, and machines that the cloud too
 FAULTS = ("spot-evictions",)
 
 _LEAST = 0.01  # of the pods' time
+_REPEATED = 7.5  # times the share of lost pods: a fiftieth of all pods weighs as much as 15 % of the runs' time
+
+
+_COMMANDS = ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L cloud.google.com/gke-spot",)
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Nodes that disappeared while pods of runs worked on them."""
+    """Nodes that disappeared while pods of runs worked on them, or for good while pods wait."""
+    return [*_under_steps(timeline), *_for_good(timeline)][:1]
+
+
+def _under_steps(timeline: Timeline) -> list[Finding]:
     lost = lost_with_node(timeline)
     if not lost.size:
         return []
     names = timeline.pods["node"].take(lost).to_numpy(dtype=object)
-    spot = _of_spot(timeline, names)
+    spot = float(_of_spot(timeline, names).mean())
     worked = float(np.nansum(floats(timeline.pods, "end_s") - floats(timeline.pods, "start_s")))
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
     failed = [f for f in failures(timeline) if f.says(EVICTED)]
     share = len(failed) / max(len(timeline.runs), 1)
     if not failed and wasted < _LEAST * worked:
         return []
-    gone = len(set(names))
+    gone, repeated = len(set(names)), lost.size / distinct(timeline.pods["pod"].to_numpy())
     cause = "spot machines were reclaimed" if spot > 0.5 else "nodes disappeared"
     return [
         Finding(
@@ -54,14 +65,47 @@ def detect(timeline: Timeline) -> list[Finding]:
             ),
             "Add retries (set_retry) and checkpoints to the steps, run long steps on on-demand machines, and spread "
             "the pool over several machine types and zones.",
-            ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L cloud.google.com/gke-spot",),
-            broke(share) if failed else slowed(min(1.0, 2 * lost.size / max(len(timeline.runs), 1))),
+            _COMMANDS,
+            broke(share) if failed else slowed(min(1.0, _REPEATED * repeated)),
         )
     ]  # fmt: skip
 
 
-def _of_spot(timeline: Timeline, names: "np.ndarray[tuple[int], np.dtype[np.object_]]") -> float:
-    """The share of these nodes that are spot machines or that the cloud reclaimed."""
+def _for_good(timeline: Timeline) -> Iterator[Finding]:
+    """Pools of spot machines that are all gone, while pods wait that had not been placed elsewhere."""
+    nodes, pods = timeline.nodes, timeline.pods
+    waiting = pods[timeline.of_runs(UNSCHEDULABLE) & np.isnan(floats(pods, "end_s"))]
+    spot = nodes["name"][_of_spot(timeline, nodes["name"].to_numpy(dtype=object))]
+    for pool, machines in nodes.groupby("pool", sort=True):
+        gone_s = float(floats(machines, "gone_s").max())
+        if not machines["name"].isin(spot).all() or np.isnan(floats(machines, "gone_s")).any():
+            continue
+        elsewhere = set(pods["task"][~pods["node"].isin({"", *machines["name"]}).to_numpy(dtype=bool)])
+        stuck = waiting[~waiting["task"].isin(elsewhere)]
+        share = stuck["row"].nunique() / max(len(timeline.runs), 1)
+        if not len(stuck):
+            continue
+        since = moment(gone_s)
+        yield Finding(
+            NAME,
+            f"The cloud reclaimed all machines of the pool {pool}, and none came back: {share:.0%} of the runs wait",
+            0.85,
+            (
+                Evidence(f"the last one of {len(machines):,} was gone {since}", gone_s, "s", "nodes", "spot = true"),
+                Evidence(
+                    f"{counted(len(stuck), 'pod')} still wait for a node", float(len(stuck)), "pods", "spans",
+                    f"phase = {UNSCHEDULABLE}",
+                ),
+            ),
+            "Let the pool get machines again: several machine types and zones, or a pool of on-demand machines that "
+            "tolerates the same pods.",
+            _COMMANDS,
+            broke(share),
+        )  # fmt: skip
+
+
+def _of_spot(timeline: Timeline, names: "np.ndarray[tuple[int], np.dtype[np.object_]]") -> Bools:
+    """Per node: it is a spot machine, or the cloud reclaimed it."""
     taken_back = set(timeline.events["object"][timeline.events["reason"].isin(TAKEN_BACK)])
     of_spot = timeline.nodes.set_index("name")["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool)
-    return float((of_spot | np.isin(names, list(taken_back))).mean())
+    return np.asarray(of_spot | np.isin(names, list(taken_back)))

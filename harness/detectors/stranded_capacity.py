@@ -1,13 +1,16 @@
 """Steps request more than they use: pods wait for nodes that lack a resource by requests, and hardly use it."""
 
-from harness.analysis.timeline import Timeline
+from harness.analysis.cost.requested import requested
+from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
+from harness.analysis.waits.quota_waits import quota_waits
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
 from harness.model.findings import Evidence, Finding
+from harness.model.inert import shell_word
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
 
 NAME = "stranded-capacity"
@@ -15,7 +18,8 @@ NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.NODE_CPU
 OVERSTATED_EARLY = True
 NOT_INJECTED = "it is a property of the pipeline's requests"
 
-_IDLE = 0.5  # of what is requested is used
+_IDLE = 0.6  # of what is requested is used
+_REQUESTED = 0.5  # of the other resources: they are not used more
 _FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
 _LOCAL_DISK = "Insufficient ephemeral-storage"
 _NAMES = {"cpu": "CPU", "memory": "memory"}
@@ -23,10 +27,13 @@ _METRICS = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """What the nodes lacked while pods waited, by requests against allocatable, and how much of it they used."""
+    """What the nodes lacked while pods waited, by requests against allocatable, and how much of it they used.
+
+    Or what a quota on requests lacked.
+    """
     wait = scheduling_wait(timeline)
     if wait.share < SHARE:
-        return []
+        return _by_quota(timeline)
     found = lacking(timeline)
     if found is None:
         raise CannotJudgeError("pods waited for a node, and what the steps request was not observed")
@@ -61,11 +68,46 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]
 
 
+def _by_quota(timeline: Timeline) -> list[Finding]:
+    """A quota on requests is used up, and the nodes use much less CPU than the pods requested."""
+    quota, asked = quota_waits(timeline), next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    if quota.share < SHARE or quota.resource != "cpu" or asked is None:
+        return []
+    held, samples = (
+        float(asked.held[asked.held > 0].mean()) if asked.held.any() else 0.0,
+        timeline.metric(NODE_CPU_CORES),
+    )
+    used = float(floats(samples, "value").sum()) / max(samples["at_s"].nunique(), 1)
+    if used >= _IDLE * held:
+        return []
+    return [
+        Finding(
+            NAME,
+            f"The quota is used up by requests of CPU, of which the nodes used {used / held:.0%}",
+            0.84,
+            (
+                Evidence(
+                    f"{quota.share:.1%} of all run time, runs waited for pods that a quota on requests refused",
+                    quota.share, "share", "events", "message contains 'exceeded quota'",
+                ),
+                Evidence(
+                    f"pods on nodes requested {held:.1f} cores, and all nodes together used {used:.1f} (means)",
+                    used, "cores", "samples", f"metric = {NODE_CPU_CORES}",
+                ),
+            ),
+            "Lower the steps' requests to their actual usage (see pipeswarm resources for this run): more pods fit "
+            "into the same quota.",
+            (f"kubectl describe resourcequota -n {shell_word(timeline.namespace)}",),
+            slowed(quota.share * (1 - used / held)),
+        )
+    ]  # fmt: skip
+
+
 def _by_disk(found: Lacking, wait: SchedulingWait, taken: float) -> list[Finding]:
     """Ephemeral storage is requested in full, and most of the CPU and memory is not: its use is not observed."""
     others = {name: found.held[key] for key, name in _NAMES.items() if key in found.held}
     most, names = max(others.values(), default=0.0), " and ".join(others)
-    if found.fixed >= _FIXED or most >= _IDLE:
+    if found.fixed >= _FIXED or most >= _REQUESTED:
         return []
     lacked, held = found.shares[EPHEMERAL], found.held[EPHEMERAL]
     return [

@@ -8,8 +8,10 @@ import pytest
 
 from harness.analysis.capacity.autoscaling import provisioning_times, requests
 from harness.detectors import diagnose
+from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.injected.loads import steady
 from tests.support.injected.nodes import autoscaled, spot
+from tests.support.timelines import Story
 
 GREW = ("Pod", "p", "TriggeredScaleUp", "pod triggered scale-up: [{steps 6->7 (max: 20)}]")
 NOMINATED = ("Pod", "p", "Nominated", "Pod should schedule on: nodeclaim/default-tn8fg")
@@ -129,3 +131,30 @@ def test_a_node_that_its_cloud_announces_to_take_back_counts_as_spot(reason, tmp
         story.event(55.0, "Node", node, reason, "Spot interruption warning was triggered")
     (first, *_) = diagnose(story.timeline(tmp_path)).findings
     assert (first.name, first.confidence) == ("spot-evictions", 0.85)
+
+
+@pytest.mark.parametrize(
+    ("back", "elsewhere", "named"), [(False, False, True), (True, False, False), (False, True, False)]
+)
+def test_a_pool_whose_spot_machines_never_come_back_is_named_while_pods_wait_for_it(back, elsewhere, named, tmp_path):
+    story = Story(intended=4)
+    story.node("spot-0", -900, -890, gone=20.0, pool="spot", spot=True)
+    story.node("node-0", -900, -890)
+    if back:
+        story.node("spot-1", 30.0, 40.0, pool="spot", spot=True)
+    for seq in range(4):
+        run = story.submit(seq, due=0.0)
+        story.pod(run, "train-driver", "node-0", (RUNNING, 1.0, 2.0))
+        if seq == 0:
+            story.pod(run, "train", "node-0" if elsewhere else "spot-0", (RUNNING, 3.0, 10.0))
+        else:
+            story.pod(run, "train", "", (SCHEDULING, 25.0, 25.1), (UNSCHEDULABLE, 25.1, None))
+        story.run(run, 0.0, 11.0 if seq == 0 else None)
+    found = [each for each in diagnose(story.timeline(tmp_path)).findings if each.name == "spot-evictions"]
+    assert bool(found) is named
+    if named:
+        assert (
+            found[0].title
+            == "The cloud reclaimed all machines of the pool spot, and none came back: 75% of the runs wait"
+        )
+        assert found[0].evidence[0].statement == "the last one of 1 was gone 20 s into the test"

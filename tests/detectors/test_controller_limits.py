@@ -4,13 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.collectors.metrics.profiles_file import load
-from harness.collectors.metrics.scraping import Scrape, parse, samples
 from harness.detectors import diagnose, etcd_nearly_full
 from harness.model.phases import TASK
-from harness.model.records import Span
-from harness.simulator.fast.recorder import Recorder
-from harness.simulator.kube_objects.metrics import workflow_controller
+from harness.model.records import Sample, Span
 from harness.simulator.profile import Controller
 from tests.support.injected.control_plane import backlog, controller, etcd, waiting
 from tests.support.injected.loads import steady
@@ -18,7 +14,6 @@ from tests.support.injection.case import Case, profile_of, simulated
 from tests.support.injection.seen import seen
 from tests.support.timelines import GIB
 
-ARGO = load("argo")
 CONTROLLERS = {
     "controller-qps": Controller(qps=4.0, burst=5, requeue_s=1.0),
     "controller-workers": Controller(qps=200.0, burst=300, workers=1, operation_s=0.3, requeue_s=1.0),
@@ -27,26 +22,11 @@ CONTROLLERS = {
 OF_CONTROLLER = {*CONTROLLERS, "controller-backlog"}
 
 
-@pytest.fixture
-def scraped(monkeypatch):
-    """The simulation also records what a scrape of the controller's page shows, every 15 seconds."""
-    take, before = Recorder.take, []
-
-    def taken(recorder):
-        yield from take(recorder)
-        now = Scrape(recorder._now_at, parse(workflow_controller(recorder.platform)))
-        for metric in ARGO.metrics:
-            yield from samples(metric, now, before[-1] if before else None)
-        before.append(now)
-
-    monkeypatch.setattr(Recorder, "take", taken)
-
-
 @pytest.mark.parametrize(
     ("name", "version"),
     [*((name, "4.0") for name in CONTROLLERS), ("controller-qps", "4.1"), ("controller-workers", "4.1")],
 )
-def test_each_limit_of_the_simulated_controller_is_named_by_its_own_metrics(name, version, scraped):
+def test_each_limit_of_the_simulated_controller_is_named_by_its_own_metrics(name, version):
     case = Case(runs=40, over_s=240.0 if name == "controller-requeue" else 40.0, step_s=5.0)
     profile = replace(profile_of(case), controller=replace(CONTROLLERS[name], argo=version))
     findings = diagnose(simulated(case, 1.0, 1, profile)).findings
@@ -54,6 +34,19 @@ def test_each_limit_of_the_simulated_controller_is_named_by_its_own_metrics(name
     settings = {"controller-qps": "--qps=", "controller-workers": "--workflow-workers="}
     found = next(each for each in findings if each.name == name)
     assert settings.get(name, "DEFAULT_REQUEUE_TIME=2s") in found.commands[-1]
+
+
+@pytest.mark.parametrize(("updates", "named"), [(16.0, ["controller-qps"]), (29.0, [])])
+def test_a_controller_at_its_client_s_rate_is_slow_even_if_each_pod_waits_less_than_two_seconds(
+    updates, named, tmp_path
+):
+    story = controller(queued_s=0.2, busy=40.0, updates=updates)
+    story.records = [
+        *steady(60, every=1.0, gap=lambda _: 1.6, work=4.0).records,
+        *(each for each in story.records if isinstance(each, Sample)),
+    ]
+    found = diagnose(story.timeline(tmp_path)).findings
+    assert [each.name for each in found if each.name in OF_CONTROLLER] == named
 
 
 @pytest.mark.parametrize("target", ["kfp", "argo"])

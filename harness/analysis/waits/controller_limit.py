@@ -87,12 +87,20 @@ class Signs:
             return self._shown_by_nodes(idle=idle, late_start=late_start)
         if self.pod_token_s is not None and self.pod_token_s >= _TOKEN_S:
             return Limit.POD_RATE
-        slow = self.work_s is not None and self.work_s >= _WORK_S
-        if self.token_s >= _TOKEN_S if self.token_s is not None else slow and self.even:
+        if self.at_client_rate:
             return Limit.REQUESTS
         if self.queues:
-            return Limit.UNKNOWN if slow else Limit.WORKERS  # slow workers lack something themselves, such as CPU
+            return Limit.UNKNOWN if self._slow else Limit.WORKERS  # slow workers lack something, such as CPU
         return Limit.LOOKS if idle else Limit.UNKNOWN
+
+    @property
+    def at_client_rate(self) -> bool:
+        """Whether its metrics show that requests wait for the client's rate."""
+        return self.token_s >= _TOKEN_S if self.token_s is not None else self._slow and self.even
+
+    @property
+    def _slow(self) -> bool:
+        return self.work_s is not None and self.work_s >= _WORK_S
 
     @property
     def queues(self) -> bool:

@@ -6,6 +6,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.holders import Held, without
+from harness.analysis.waits.quota_waits import quota_waits
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import Slots, startup_delay
 from harness.analysis.waits.waits import waits_so_far
@@ -16,12 +17,14 @@ from harness.model.phases import PULLING
 def cost_of_pulls(timeline: Timeline) -> float:
     """The share of the runs' time, from 0 to 1.
 
-    Pods that wait for a node wait for the pods that hold one, and those pull. Under a cap on active runs, the others
-    wait for their slots as long as those that have one, and their pulls.
+    Pods that wait for a node, or for room in a quota, wait for the pods that hold it, and those pull. Under a cap on
+    active runs, the others wait for their slots as long as those that have one, and their pulls.
     """
     found, own = startup_delay(timeline), critical_path(timeline).shares[PULLING]
     for_slots = found.queue * _of_slots(timeline, found.slots, found.unhindered_s) if found.slots is not None else 0.0
-    return min(1.0, own + scheduling_wait(timeline).for_pulls * found.amplification + for_slots)
+    quota = quota_waits(timeline)
+    for_others = scheduling_wait(timeline).for_pulls + quota.share * quota.holders.queued_by_pulls
+    return min(1.0, own + for_others * found.amplification + for_slots)
 
 
 def _of_slots(timeline: Timeline, slots: Slots, unhindered_s: float) -> float:

@@ -20,6 +20,9 @@ _WAITED_S = 3.0  # a quick controller takes less
 _PODS = 20  # that were waited for
 _SINCE = (0.0, 0.25, 0.5, 0.75)  # of the test: a quota may be lowered while it goes on
 _SAME = 1e-6  # of a sum of requests
+# Of the time that pods were waited for, and of the number of live pods. At an even rate of creation that number stays
+# at its maximum for so long in 1 of 50 tests, if it varies so much; with less it may always be the same.
+_EXPLAINED, _VARIANCE = 0.4, 0.3
 _AS_MUCH = 0.02  # where two resources explain it, the first one
 
 
@@ -44,6 +47,11 @@ class Ceiling:
     pods: int
     share: float
     variance: float
+
+    @property
+    def likely(self) -> bool:
+        """Whether the pods wait as for a quota, and a slow controller would not look the same."""
+        return self.share >= _EXPLAINED and self.variance >= _VARIANCE
 
 
 @remembered

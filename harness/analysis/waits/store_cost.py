@@ -7,6 +7,7 @@ import numpy as np
 from harness.analysis.timeline import Timeline, beginnings
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
+from harness.analysis.waits.quota_waits import quota_waits
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 
@@ -26,9 +27,9 @@ class StoreCost(NamedTuple):
 @remembered
 def store_cost(timeline: Timeline) -> StoreCost:
     """By the chains of pods that the runs' ends waited for."""
-    wait = scheduling_wait(timeline)
-    # Pods that wait for a node wait for the pods that hold one, and those store.
-    held = wait.share * wait.holders.storing
+    wait, quota = scheduling_wait(timeline), quota_waits(timeline)
+    # Pods that wait for a node, or for room in a quota, wait for the pods that hold it, and those store.
+    held = wait.share * wait.holders.storing + quota.share * quota.holders.storing
     share = min(1.0, (critical_path(timeline).storing + held) * startup_delay(timeline).amplification)
     return StoreCost(share, min(1.0, share * (1 + _reading(timeline))))
 

@@ -44,6 +44,7 @@ from tests.support.injection.seen import seen
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 _RUN = "run"  # the run folder's name
+_SCRAPES = 50  # within the time that passed so far, if samples are taken that often
 _FIRST_S = 5.0  # leaves time for a fault before the first arrival
 
 
@@ -163,11 +164,13 @@ def _kfp(
     recorder.follow(platform)
     for fault in (*profile.faults, *faults):
         inject(platform, fault)
-    metrics, before = load_metrics("argo").metrics, None
+    metrics, before, next_at = load_metrics("argo").metrics, None, ORIGIN_AT
     with without_collections():
         for each in simulate_runs(recorder, case.package, arrivals, calendar, due[-1] + case.drain_s, sample_s):
             yield from each.spans() if isinstance(each, PodSpans) else (each,)
-            if isinstance(each, Sample) and each.metric == RUNS_IN_FLIGHT:  # the last of those taken at an instant
+            # The last sample of an instant. Longer tests do with fewer scrapes.
+            if isinstance(each, Sample) and each.metric == RUNS_IN_FLIGHT and each.at >= next_at:
+                next_at = each.at + (each.at - ORIGIN_AT) // _SCRAPES
                 now = Scrape(each.at, parse(workflow_controller(platform)))
                 yield from (sample for metric in metrics for sample in samples(metric, now, before))
                 before = now

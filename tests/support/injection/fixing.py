@@ -155,7 +155,7 @@ _OF_KFP: Mapping[str, Fix] = {
 # quicker adapters, or more machines from the start, help.
 GOES_BY: Mapping[str, str] = {_ADAPTER_LIMIT: "adapter-slow", _NODES_LIMIT: "nodes-exhausted"}
 # Findings that name an injected fault more precisely than its name, and are removed with it.
-MORE_PRECISE: Mapping[str, str] = {"controller-qps": "controller-backlog"}
+MORE_PRECISE: Mapping[str, str] = {"controller-qps": "controller-backlog", "autoscaler-at-max": "nodes-exhausted"}
 # By name of the finding; a finding that is not here can be right only where it was injected.
 FIXED: Mapping[str, Fix] = {name: fix for name, fix in {**_OF_KFP, **_OF_HETIDA}.items() if name not in GOES_BY}
 

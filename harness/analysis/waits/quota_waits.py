@@ -1,0 +1,151 @@
+"""Pods that a resource quota refused: the API server's words about them, and how long their runs waited.
+
+Argo writes no event about a refused pod: its workflow's node says so, and it is asked for again until there is room.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Ints, Timeline, floats
+from harness.analysis.timeline.columns import containing
+from harness.analysis.timeline.curves import merged
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.holders import Holders, holders
+
+QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
+
+# kube-apiserver: "pods "NAME" is forbidden: exceeded quota: QUOTA, requested: pods=1, used: pods=6, limited: pods=6"
+# (its plugin resourcequota).
+_POD = re.compile(r'pods "([^"]{1,253})" is forbidden')
+_RESOURCE = re.compile(r"limited: (?:requests\.)?([\w./-]{1,100})=")
+_NO_NAME = "quota"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A message of the API server about a pod of a run, or about a workload that is no run's.
+
+    Attributes:
+        row: of the run in `Timeline.runs`; none for a workload.
+        object: a task of a workflow, or the ReplicaSet or Job after which its pods are called.
+        at_s: when it was refused.
+        message: the API server's.
+        tenant: of the run, or whose namespace it is; "" without tenants.
+        namespace: of the quota.
+        answer: it is the answer to a submission: the run itself was refused.
+    """
+
+    row: int | None
+    object: str
+    at_s: float
+    message: str
+    tenant: str
+    namespace: str
+    answer: bool = False
+
+    @property
+    def quota(self) -> str:
+        """The quota's name."""
+        found = QUOTA_EXCEEDED.search(self.message)
+        return (found[1] if found else "") or _NO_NAME
+
+    @property
+    def resource(self) -> str:
+        """What lacked: "cpu", "memory", "pods", … ; "" where the message does not say."""
+        found = _RESOURCE.search(self.message)
+        return found[1] if found else ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuotaWaits:
+    """Waits of runs for refused pods.
+
+    Attributes:
+        share: of the time of all runs that were asked for refusals: some pod of theirs was refused.
+        resource: which most refusals lacked.
+        holders: what the runs' pods did meanwhile with what their quota counts.
+    """
+
+    share: float = 0.0
+    resource: str = ""
+    holders: Holders = field(default_factory=Holders)
+
+
+@remembered
+def refusals(timeline: Timeline) -> tuple[Refusal, ...]:
+    """Messages about this test's pods, and about workloads that are no run's."""
+    events, runs, tenants = timeline.events, timeline.runs, timeline.plan.tenants
+    said = events[containing(events["message"], QUOTA_EXCEEDED)]
+    if not len(said):
+        return ()
+    row_of = {name: row for row, name in enumerate(runs["run"])}
+    places = said["namespace"] if "namespace" in said else said["run"].map(lambda _: "")
+    told = said["run"], said["object"], said["message"]
+    found = []
+    for run, name, message, place, at_s in zip(*told, places, floats(said, "at_s").tolist(), strict=True):
+        row = row_of.get(run) if run else None
+        if run and row is None:
+            continue
+        tenant = str(runs["tenant"].iat[row]) if row is not None else str(place) if place in tenants else ""
+        namespace = tenant if tenant in tenants else str(place) or timeline.namespace
+        found.append(Refusal(row, str(name), at_s, str(message), tenant, namespace))
+    return tuple(found)
+
+
+@remembered
+def quota_waits(timeline: Timeline) -> QuotaWaits:
+    """Of all quotas together."""
+    return waits_for(timeline, refusals(timeline))
+
+
+def waits_for(timeline: Timeline, refused: Iterable[Refusal]) -> QuotaWaits:
+    """The waits for these refused pods: each from its first refusal until it, or a pod of its task, came."""
+    of_run: dict[int, list[Refusal]] = {}
+    for each in refused:
+        if each.row is not None:
+            of_run.setdefault(each.row, []).append(each)
+    if not of_run:
+        return QuotaWaits()
+    runs, row = timeline.runs, timeline.pods["row"].to_numpy()
+    due = floats(runs, "due_s")
+    over = np.nan_to_num(np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s")), nan=timeline.end_s)
+    theirs = np.flatnonzero(np.isin(row, list(of_run)))
+    theirs = theirs[np.argsort(row[theirs], kind="stable")]
+    begun, ended, waited = [], [], 0.0
+    for at, said in of_run.items():
+        low, high = np.searchsorted(row[theirs], (at, at + 1))
+        waits = _waits(timeline, theirs[low:high], said, float(over[at]))
+        since, until = merged(*waits)
+        waited += float((until - since).sum())
+        begun.append(waits[0])
+        ended.append(waits[1])
+    # Not all workflows are read.
+    asked = np.union1d(timeline.described, list(of_run)) if timeline.described.size else np.arange(len(runs))
+    whole = float(np.nansum(np.clip(over[asked] - due[asked], 0.0, None)))
+    lacked = [each.resource for said in of_run.values() for each in said]
+    resource = max(dict.fromkeys(lacked), key=lacked.count)
+    held = holders(timeline, np.concatenate(begun), np.concatenate(ended), resource)
+    return QuotaWaits(min(1.0, waited / max(whole, 1e-9)), resource, held)
+
+
+def _waits(timeline: Timeline, mine: Ints, said: Iterable[Refusal], over: float) -> tuple[Floats, Floats]:
+    """Begin and end of a run's waits for refused pods; `mine` are the rows of its pods."""
+    pods = timeline.pods.take(mine)
+    start, tasks = floats(pods, "start_s"), pods["task"].to_numpy(dtype=object)
+    names = timeline.names.take(pods["pod"].to_numpy()).to_numpy(dtype=object)
+    first: dict[str, float] = {}
+    for each in said:
+        pod = _POD.search(each.message)
+        key = pod[1] if pod is not None and (names == pod[1]).any() else each.object
+        first[key] = min(first.get(key, np.inf), each.at_s)
+    ends = []
+    for key, since in first.items():
+        named = names == key
+        if not named.any():
+            named = (tasks == key) | np.array([str(name).startswith(f"{key}-") for name in names], dtype=bool)
+        ends.append(float(start[named & (start >= since)].min(initial=over)))
+    begun = np.array(list(first.values()))
+    return begun, np.maximum(begun, np.array(ends))
