@@ -12,6 +12,8 @@ from harness.analysis.waits.startup_delay import Slots, startup_delay
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import PULLING
 
+_OF_QUOTA = 0.5  # of the waits for a quota that pulls prolong: on drawn platforms, that much was saved
+
 
 @remembered
 def cost_of_pulls(timeline: Timeline) -> float:
@@ -23,7 +25,7 @@ def cost_of_pulls(timeline: Timeline) -> float:
     found, own = startup_delay(timeline), critical_path(timeline).shares[PULLING]
     for_slots = found.queue * _of_slots(timeline, found.slots, found.unhindered_s) if found.slots is not None else 0.0
     quota = quota_waits(timeline)
-    for_others = scheduling_wait(timeline).for_pulls + quota.share * quota.holders.queued_by_pulls
+    for_others = scheduling_wait(timeline).for_pulls + _OF_QUOTA * quota.share * quota.holders.queued_by_pulls
     return min(1.0, own + for_others * found.amplification + for_slots)
 
 

@@ -1,6 +1,5 @@
 """How long runs wait for pods that a quota refused, and what the pods that hold it do meanwhile. By hand."""
 
-import numpy as np
 import pytest
 
 from harness.analysis.waits.pulls import cost_of_pulls
@@ -19,10 +18,11 @@ def words(pod, resource="requests.cpu"):
 
 @pytest.fixture
 def story():
-    """Two runs of 100 s; each has a step from 60 s on."""
+    """Two runs of 100 s; each has a step at once, and another from 60 s on."""
     found = Story(intended=2)
     for seq in range(2):
         run = found.submit(seq, due=0.0)
+        found.pod(run, "first", "node-0", (RUNNING, 0.0, 10.0))
         found.pod(run, "train", "node-0", (RUNNING, 60.0, 100.0))
         found.run(run, 0.0, 100.0)
     return found
@@ -80,11 +80,12 @@ def test_what_lacks_is_what_most_refusals_name(resource, lacked, story, tmp_path
     assert quota_waits(story.timeline(tmp_path)).resource == lacked.removeprefix("requests.")
 
 
-@pytest.mark.parametrize(("phase", "cost"), [(STORING, store_cost), (PULLING, cost_of_pulls)])
-def test_what_those_do_that_hold_the_quota_costs_those_that_wait_for_it(phase, cost, story, tmp_path):
-    """The first run waits for 40 s, and for half of it for the second run's pod that pulls or stores."""
+@pytest.mark.parametrize(
+    ("phase", "cost", "counts"),
+    [(STORING, lambda timeline: store_cost(timeline).storing, 1.0), (PULLING, cost_of_pulls, 0.5)],
+)
+def test_what_those_do_that_hold_the_quota_costs_those_that_wait_for_it(phase, cost, counts, story, tmp_path):
+    """The first run waits for 40 s; for the last 15 of them the second run's pod, which nothing waits for, is busy."""
     story.event(20.0, "Task", "train", "PENDING", words("y"), run="run-0000")
-    before = np.max(cost(story.timeline(tmp_path / "before")))
-    story.pod("run-0001", "test", "node-0", (RUNNING, 10.0, 40.0), (phase, 40.0, 60.0))
-    after = np.max(cost(story.timeline(tmp_path / "after")))
-    assert after - before >= 0.5 * 40 / 200
+    story.pod("run-0001", "test", "node-0", (RUNNING, 10.0, 45.0), (phase, 45.0, 65.0))
+    assert cost(story.timeline(tmp_path)) == pytest.approx(counts * 40 / 200 * 15 / 40)
