@@ -12,6 +12,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.lacking import amount_of, spare
 from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, refusals, waits_for
 from harness.analysis.waits.request_ceiling import ceiling
+from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, moment, refused, slowed
 from harness.detectors.slow_controller import slow_controller
@@ -80,7 +81,7 @@ def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
         "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help.",
         (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
         max(
-            slowed(waits_for(timeline, pods).share * spare(timeline)) if pods else 0.0,
+            slowed(waits_for(timeline, pods).share * spare(timeline) * (1 - crowding(timeline))) if pods else 0.0,
             refused(timeline, len(answers)) if answers else 0.0,
         ),
     )

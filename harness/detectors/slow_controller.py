@@ -76,12 +76,13 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
     own = max(0.0, (whole := _share(timeline)) - quota_waits(timeline).share)
     a_pod_s *= own / max(whole, _NOTHING)
-    share = own * (1 - _USUAL_S / max(a_pod_s, _USUAL_S))  # the rest, no setting saves
+    seen = signs(timeline)
+    # The rest, no setting saves; at the client's rate, steps wait for tokens in each gap.
+    share = own * (1.0 if seen.at_client_rate else 1 - _USUAL_S / max(a_pod_s, _USUAL_S))
     if share < _SHARE:
         return None
     early, late = (float(each.mean()) for each in quarters(waited))
     grows = late > _GROWTH * max(early, _A_POD_S)
-    seen = signs(timeline)
     if a_pod_s < _A_POD_S and not grows and not seen.at_client_rate:
         return None
     if not found.before.size or not found.between.size:

@@ -19,6 +19,7 @@ OVERSTATED_EARLY = True
 NOT_INJECTED = "it is a property of the pipeline's requests"
 
 _IDLE = 0.6  # of what is requested is used
+_STORING = 1.5  # times the share that storing pods hold: more pods on a node store as slowly together
 _REQUESTED = 0.5  # of the other resources: they are not used more
 _FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
 _LOCAL_DISK = "Insufficient ephemeral-storage"
@@ -63,7 +64,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run), in sizes that "
             "divide a node's allocatable CPU and memory evenly.",
             ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-            slowed(gain * (1 - crowding(timeline))),
+            slowed(gain * max(0.0, 1 - _STORING * wait.holders.storing) * (1 - crowding(timeline))),
         )
     ]
 
@@ -98,7 +99,7 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run): more pods fit "
             "into the same quota.",
             (f"kubectl describe resourcequota -n {shell_word(timeline.namespace)}",),
-            slowed(quota.share * (1 - used / held)),
+            slowed(quota.share * (1 - used / held) * (1 - crowding(timeline))),
         )
     ]  # fmt: skip
 
