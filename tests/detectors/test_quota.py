@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from harness.analysis.waits.lacking import spare
+from harness.analysis.waits.quota_waits import quota_waits
+from harness.analysis.waits.store_cost import store_cost
 from harness.detectors import diagnose, quota
 from harness.detectors.diagnosis import Diagnosis
 from harness.model.phases import RUNNING
@@ -215,3 +218,16 @@ def test_without_workflows_a_slow_controller_is_no_sign_of_it(tmp_path):
     diagnosis = drawn_without_workflows("controller-backlog@0s", place=tmp_path)
     assert diagnosis.findings[0].name.startswith("controller-")
     assert "quota" in {each.name for each in diagnosis.not_judged}
+
+
+@pytest.mark.parametrize(("store", "costs"), [(0.2, False), (4.0, True)])
+def test_beside_a_slow_store_more_room_in_a_quota_saves_less(store, costs, tmp_path):
+    """Pods that come sooner store beside each other."""
+    story = steady(store=store)
+    for seq in range(0, 80, 2):
+        story.event(2.0 * seq + 0.2, "Task", "train", "PENDING", TWO.format("x"), run=f"run-{seq:04d}", type="Warning")
+    timeline = story.timeline(tmp_path)
+    (finding,) = quota.detect(timeline)
+    saved, cost = quota_waits(timeline).share * spare(timeline), store_cost(timeline).whole
+    assert (cost > 0.15) is costs
+    assert finding.severity == pytest.approx(saved * (1 - 1.5 * cost if costs else 1.0) / 2)
