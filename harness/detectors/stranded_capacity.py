@@ -19,6 +19,7 @@ OVERSTATED_EARLY = True
 NOT_INJECTED = "it is a property of the pipeline's requests"
 
 _IDLE = 0.6  # of what is requested is used
+_SAVED = 0.09  # of the runs' time is enough, even if they waited for less than is a bottleneck else
 _STORING = 1.5  # times the share that storing pods hold: more pods on a node store as slowly together
 _REQUESTED = 0.5  # of the other resources: they are not used more
 _FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
@@ -34,7 +35,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     """
     wait = scheduling_wait(timeline)
     if wait.share < SHARE:
-        return _by_quota(timeline)
+        return _by_little(timeline, wait) or _by_quota(timeline)
     found = lacking(timeline)
     if found is None:
         raise CannotJudgeError("pods waited for a node, and what the steps request was not observed")
@@ -49,24 +50,42 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     if resource not in found.used:
         raise CannotJudgeError(f"nodes lacked {_NAMES[resource]}, and how much of it they used was not observed")
-    used, held = found.used[resource], found.held[resource]
-    if used >= _IDLE * held:
+    if found.used[resource] >= _IDLE * found.held[resource]:
         return []
-    # With requests of what is used, as many times more pods fit, and wait as many times less. Pods that pull or store
-    # use hardly anything.
+    return [_finding(found, wait, certainty(0.84, 0.3, wait), _saved(timeline, found, wait))]
+
+
+def _by_little(timeline: Timeline, wait: SchedulingWait) -> list[Finding]:
+    """Pods waited less, and hardly any of what the nodes lacked was used."""
+    found = lacking(timeline) if wait.share >= _SAVED else None
+    if found is None or found.too_large or found.fixed >= _FIXED or found.scarcest not in found.used:
+        return []
+    gain = _saved(timeline, found, wait)
+    return [_finding(found, wait, certainty(0.75, 0.3, wait), gain)] if gain >= _SAVED else []
+
+
+def _saved(timeline: Timeline, found: Lacking, wait: SchedulingWait) -> float:
+    """The share of the runs' time that requests of what is used would save.
+
+    As many times more pods fit, and wait as many times less. Pods that pull or store use hardly anything.
+    """
+    used, held = found.used[found.scarcest], found.held[found.scarcest]
     gain = wait.share * (1 - min(1.0, used / max(held * wait.holders.working, 1e-9)))
-    return [
-        Finding(
-            NAME,
-            f"Capacity is stranded: pods waited for a node while the nodes used {used:.0%} of their {_NAMES[resource]}",
-            certainty(0.84, 0.3, wait),
-            _evidence(found, wait.share),
-            "Lower the steps' requests to their actual usage (see pipeswarm resources for this run), in sizes that "
-            "divide a node's allocatable CPU and memory evenly.",
-            ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-            slowed(gain * max(0.0, 1 - _STORING * wait.holders.storing) * (1 - crowding(timeline))),
-        )
-    ]
+    return gain * max(0.0, 1 - _STORING * wait.holders.storing) * (1 - crowding(timeline))
+
+
+def _finding(found: Lacking, wait: SchedulingWait, confidence: float, gain: float) -> Finding:
+    used, name = found.used[found.scarcest], _NAMES[found.scarcest]
+    return Finding(
+        NAME,
+        f"Capacity is stranded: pods waited for a node while the nodes used {used:.0%} of their {name}",
+        confidence,
+        _evidence(found, wait.share),
+        "Lower the steps' requests to their actual usage (see pipeswarm resources for this run), in sizes that "
+        "divide a node's allocatable CPU and memory evenly.",
+        ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
+        slowed(gain),
+    )
 
 
 def _by_quota(timeline: Timeline) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors import diagnose, stranded_capacity
 from harness.detectors.detector import CannotJudgeError
 from harness.model.phases import (
@@ -38,6 +39,14 @@ def test_capacity_is_stranded_where_nodes_lack_what_they_hardly_use(story, stran
     found = names(story(), tmp_path)
     assert "nodes-exhausted" in found
     assert ("stranded-capacity" in found) is stranded
+
+
+@pytest.mark.parametrize(("used", "room", "named"), [(0.3, 1.9, True), (0.3, 1.0, False), (1.5, 1.9, False)])
+def test_a_short_wait_is_worth_naming_where_smaller_requests_would_save_most_of_it(used, room, named, tmp_path):
+    """Of runs of 13 s, with requests of which a tenth is used, or almost a half."""
+    timeline = overstated(used=used, room=room).timeline(tmp_path)
+    assert scheduling_wait(timeline).share < 0.15
+    assert bool(stranded_capacity.detect(timeline)) is named
 
 
 def test_adding_nodes_comes_first_as_smaller_requests_gain_less(tmp_path):

@@ -82,19 +82,20 @@ def overstated(
     wants: Mapping[str, float] | None = None,
     held: Mapping[str, float] | None = None,
     ephemeral: float = 0.0,
+    room: float = 30.0,
 ) -> Story:
-    """Pods wait 30 s for a node, as others of the test hold the nodes by their requests; they use `used` cores.
+    """Pods wait `room` seconds for a node, as others of the test hold the nodes by their requests; they use `used` cores.
 
     `wants` is what a waiting pod requests, by metric, and `held` what the pod on each node does. `ephemeral` is what a
     node can allocate of ephemeral storage, in bytes.
     """
-    story = steady(60, every=0.01, work=4.0, room=30.0)
+    story = steady(60, every=0.01, work=4.0, room=room)
     story.records = [record for record in story.records if not isinstance(record, Node)]
     runs = [record.run for record in story.records if isinstance(record, Submission) and record.run]
     for name, run in zip(NODES, runs, strict=False):
         story.node(name, -900, -890, gpu=1.0, ephemeral=ephemeral)
-        story.pod(run, "holder", name, (RUNNING, 0.5, 32.0))
-        for second in range(0, 60, 5):
+        story.pod(run, "holder", name, (RUNNING, 0.5, room + 2.0))
+        for second in range(60):
             story.sample(second, NODE_CPU_CORES, used, node=name)
     requests = {"prepare": {REQUESTED_CPU_CORES: 1.0, **(wants or {})}, "holder": held or {REQUESTED_CPU_CORES: 3.5}}
     for task, amounts in requests.items():
