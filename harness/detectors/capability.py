@@ -108,7 +108,7 @@ def _workflows(timeline: Timeline) -> bool:
 
 def _pod_events(timeline: Timeline) -> bool:
     """Pulls are known by events alone; that a container failed, its state says, too."""
-    if len(timeline.stretches(PULLING)):
+    if timeline.of_runs(PULLING).any():
         return True
     return bool((timeline.events["kind"] == "Pod").any()) and not _unreadable(timeline, "events")
 
