@@ -3,7 +3,7 @@
 from harness.analysis.cost.requested import requested
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
-from harness.analysis.waits.quota_waits import quota_waits
+from harness.analysis.waits.quota_waits import quota_waits, refusals
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
@@ -93,10 +93,8 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
     quota, asked = quota_waits(timeline), next((each for each in requested(timeline) if each.resource == "CPU"), None)
     if quota.share < SHARE or quota.resource != "cpu" or asked is None:
         return []
-    held, samples = (
-        float(asked.held[asked.held > 0].mean()) if asked.held.any() else 0.0,
-        timeline.metric(NODE_CPU_CORES),
-    )
+    held = float(asked.held[asked.held > 0].mean()) if asked.held.any() else 0.0
+    samples = timeline.metric(NODE_CPU_CORES)
     used = float(floats(samples, "value").sum()) / max(samples["at_s"].nunique(), 1)
     if used >= _IDLE * held:
         return []
@@ -117,7 +115,7 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
             ),
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run): more pods fit "
             "into the same quota.",
-            (f"kubectl describe resourcequota -n {shell_word(timeline.namespace)}",),
+            (f"kubectl describe resourcequota -n {shell_word(refusals(timeline)[0].namespace)}",),
             slowed(quota.share * (1 - used / held) * (1 - crowding(timeline))),
         )
     ]  # fmt: skip
