@@ -21,6 +21,7 @@ USES = {Capability.POD_EVENTS: "why runs failed, and machines that the cloud too
 FAULTS = ("spot-evictions",)
 
 _LEAST = 0.01  # of the pods' time
+_LEAST_COST = 0.08  # as a share of the runs' time
 _REPEATED = 7.5  # times the share of lost pods: a fiftieth of all pods weighs as much as 15 % of the runs' time
 
 
@@ -42,9 +43,10 @@ def _under_steps(timeline: Timeline) -> list[Finding]:
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
     failed = [f for f in failures(timeline) if f.says(EVICTED)]
     share = len(failed) / max(len(timeline.runs), 1)
-    if not failed and wasted < _LEAST * worked:
+    cost = min(1.0, _REPEATED * lost.size / distinct(timeline.pods["pod"].to_numpy()))
+    if not failed and (wasted < _LEAST * worked or cost < _LEAST_COST):
         return []
-    gone, repeated = len(set(names)), lost.size / distinct(timeline.pods["pod"].to_numpy())
+    gone = len(set(names))
     cause = "spot machines were reclaimed" if spot > 0.5 else "nodes disappeared"
     return [
         Finding(
@@ -66,7 +68,7 @@ def _under_steps(timeline: Timeline) -> list[Finding]:
             "Add retries (set_retry) and checkpoints to the steps, run long steps on on-demand machines, and spread "
             "the pool over several machine types and zones.",
             _COMMANDS,
-            broke(share) if failed else slowed(min(1.0, _REPEATED * repeated)),
+            broke(share) if failed else slowed(cost),
         )
     ]  # fmt: skip
 
