@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.lacking import amount_of, spare
-from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, refusals, waits_for
+from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, quota_waits, refusals
 from harness.analysis.waits.request_ceiling import ceiling
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
@@ -81,10 +81,15 @@ def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
         "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help.",
         (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
         max(
-            slowed(waits_for(timeline, pods).share * spare(timeline) * (1 - crowding(timeline))) if pods else 0.0,
+            slowed(_waited(timeline, len(pods)) * spare(timeline) * (1 - crowding(timeline))) if pods else 0.0,
             refused(timeline, len(answers)) if answers else 0.0,
         ),
     )
+
+
+def _waited(timeline: Timeline, refused: int) -> float:
+    """The share of the runs' time that they waited for pods: of all quotas, this one refused so many."""
+    return quota_waits(timeline).share * refused / sum(each.row is not None for each in refusals(timeline))
 
 
 def _suspected(timeline: Timeline) -> Finding | None:

@@ -9,7 +9,7 @@ from harness.analysis.timeline import Floats, Timeline, distinct
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_limit import Limit, signs
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
-from harness.analysis.waits.quota_waits import quota_waits
+from harness.analysis.waits.quota_waits import LOOKS_S, quota_waits
 from harness.analysis.waits.request_ceiling import ceiling
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
@@ -32,7 +32,6 @@ HELD = {
 }
 
 _SHARE, _SURELY = 0.12, 0.15
-_LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod
 # What a quick controller takes between two steps; platforms record whole seconds.
 _A_POD_S, _USUAL_S = 2.0, 0.5
 _RESOLUTION_S = 1.0
@@ -89,8 +88,8 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
         raise CannotJudgeError("no run with consecutive pods was observed")
     before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
     # Workflows of an idle controller start at once, and then wait for the next look after each pod.
-    in_time = float(by_chain[by_chain > _LOOKS_S + _RESOLUTION_S].sum()) <= _LATE * float(by_chain.sum())
-    idle = not grows and before < _A_POD_S and between <= _LOOKS_S * max(pods - 1.0, 1.0) and in_time
+    in_time = float(by_chain[by_chain > LOOKS_S + _RESOLUTION_S].sum()) <= _LATE * float(by_chain.sum())
+    idle = not grows and before < _A_POD_S and between <= LOOKS_S * max(pods - 1.0, 1.0) and in_time
     return SlowController(
         seen.limit(idle=idle, late_start=before >= _A_POD_S and not found.capped),
         share,

@@ -20,9 +20,7 @@ NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "why runs failed, and machines that the cloud took back"}
 FAULTS = ("spot-evictions",)
 
-_LEAST = 0.01  # of the pods' time
-_LEAST_COST = 0.08  # as a share of the runs' time
-_REPEATED = 7.5  # times the share of lost pods: a fiftieth of all pods weighs as much as 15 % of the runs' time
+_LEAST = 0.01  # of the pods, and of their time
 
 
 _COMMANDS = ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L cloud.google.com/gke-spot",)
@@ -43,8 +41,8 @@ def _under_steps(timeline: Timeline) -> list[Finding]:
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
     failed = [f for f in failures(timeline) if f.says(EVICTED)]
     share = len(failed) / max(len(timeline.runs), 1)
-    cost = min(1.0, _REPEATED * lost.size / distinct(timeline.pods["pod"].to_numpy()))
-    if not failed and (wasted < _LEAST * worked or cost < _LEAST_COST):
+    repeated = lost.size / distinct(timeline.pods["pod"].to_numpy())
+    if not failed and (wasted < _LEAST * worked or repeated < _LEAST):
         return []
     gone = len(set(names))
     cause = "spot machines were reclaimed" if spot > 0.5 else "nodes disappeared"
@@ -68,7 +66,7 @@ def _under_steps(timeline: Timeline) -> list[Finding]:
             "Add retries (set_retry) and checkpoints to the steps, run long steps on on-demand machines, and spread "
             "the pool over several machine types and zones.",
             _COMMANDS,
-            broke(share) if failed else slowed(cost),
+            broke(share) if failed else slowed(min(1.0, 2 * lost.size / max(len(timeline.runs), 1))),
         )
     ]  # fmt: skip
 

@@ -129,7 +129,7 @@ def test_a_node_that_its_cloud_announces_to_take_back_counts_as_spot(reason, tmp
     ]  # fmt: skip
     for node in {each.name for each in story.records if getattr(each, "gone_at", None) is not None}:
         story.event(55.0, "Node", node, reason, "Spot interruption warning was triggered")
-    (first, *_) = diagnose(story.timeline(tmp_path)).findings
+    (first, *_) = diagnose(story.timeline(tmp_path), {}).findings
     assert (first.name, first.confidence) == ("spot-evictions", 0.85)
 
 

@@ -49,7 +49,7 @@ def test_the_fit_states_what_is_right_on_cases_that_it_has_not_seen(stated, righ
 
 
 def test_findings_are_ranked_by_their_corrected_confidence(tmp_path):
-    timeline = overstated(used=1.5).timeline(tmp_path)
+    timeline = overstated(used=0.9).timeline(tmp_path)
     first, second = diagnose(timeline, {}).findings[:2]
     assert diagnose(timeline, {first.name: -1.0}).findings[0].name == second.name
 

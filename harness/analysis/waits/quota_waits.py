@@ -13,6 +13,7 @@ from harness.analysis.timeline import Floats, Ints, Timeline, floats
 from harness.analysis.timeline.columns import containing
 from harness.analysis.timeline.curves import merged
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.holders import Holders, holders
 
 QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
@@ -22,6 +23,8 @@ QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNOREC
 _POD = re.compile(r'pods "([^"]{1,253})" is forbidden')
 _RESOURCE = re.compile(r"limited: (?:requests\.)?([\w./-]{1,100})=")
 _NO_NAME = "quota"
+LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,9 @@ class QuotaWaits:
     """Waits of runs for refused pods.
 
     Attributes:
-        share: of the time of all runs that were asked for refusals: some pod of theirs was refused.
+        share: of the runs' time.
         resource: which most refusals lacked.
-        holders: what the runs' pods did meanwhile with what their quota counts.
+        holders: what the runs' pods did with it while refused pods waited.
     """
 
     share: float = 0.0
@@ -97,42 +100,44 @@ def refusals(timeline: Timeline) -> tuple[Refusal, ...]:
 
 @remembered
 def quota_waits(timeline: Timeline) -> QuotaWaits:
-    """Of all quotas together."""
-    return waits_for(timeline, refusals(timeline))
+    """What the refused pods of all quotas cost.
 
-
-def waits_for(timeline: Timeline, refused: Iterable[Refusal]) -> QuotaWaits:
-    """The waits for these refused pods: each from its first refusal until it, or a pod of its task, came."""
+    An observer reads a workflow now and then, and so learns of a few refusals only. They show that there is a quota;
+    then what pods wait longer than to the controller's next look, they wait for it.
+    """
     of_run: dict[int, list[Refusal]] = {}
-    for each in refused:
+    for each in refusals(timeline):
         if each.row is not None:
             of_run.setdefault(each.row, []).append(each)
     if not of_run:
         return QuotaWaits()
     runs, row = timeline.runs, timeline.pods["row"].to_numpy()
-    due = floats(runs, "due_s")
     over = np.nan_to_num(np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s")), nan=timeline.end_s)
     theirs = np.flatnonzero(np.isin(row, list(of_run)))
     theirs = theirs[np.argsort(row[theirs], kind="stable")]
-    begun, ended, waited = [], [], 0.0
+    begun, ended, seen = [], [], 0.0
     for at, said in of_run.items():
         low, high = np.searchsorted(row[theirs], (at, at + 1))
         waits = _waits(timeline, theirs[low:high], said, float(over[at]))
         since, until = merged(*waits)
-        waited += float((until - since).sum())
+        seen += float((until - since).sum())
         begun.append(waits[0])
         ended.append(waits[1])
-    # Not all workflows are read.
-    asked = np.union1d(timeline.described, list(of_run)) if timeline.described.size else np.arange(len(runs))
-    whole = float(np.nansum(np.clip(over[asked] - due[asked], 0.0, None)))
+    took = np.clip(over - floats(runs, "due_s"), 0.0, None)
+    asked = np.arange(len(runs)) if theirs.size else np.array(list(of_run))  # without pods, their runs stand for all
+    chain = critical_path(timeline)
+    longer = float(np.clip(chain.gaps_s - LOOKS_S, 0.0, None).sum()) / max(chain.whole_s, _NOTHING)
     lacked = [each.resource for said in of_run.values() for each in said]
     resource = max(dict.fromkeys(lacked), key=lacked.count)
     held = holders(timeline, np.concatenate(begun), np.concatenate(ended), resource)
-    return QuotaWaits(min(1.0, waited / max(whole, 1e-9)), resource, held)
+    return QuotaWaits(min(1.0, max(longer, seen / max(float(np.nansum(took[asked])), _NOTHING))), resource, held)
 
 
 def _waits(timeline: Timeline, mine: Ints, said: Iterable[Refusal], over: float) -> tuple[Floats, Floats]:
-    """Begin and end of a run's waits for refused pods; `mine` are the rows of its pods."""
+    """Begin and end of a run's waits for its refused pods, as far as seen; `mine` are the rows of its pods.
+
+    Each lasts until that pod was created, or else one of its task, or else until the run's end.
+    """
     pods = timeline.pods.take(mine)
     start, tasks = floats(pods, "start_s"), pods["task"].to_numpy(dtype=object)
     names = timeline.names.take(pods["pod"].to_numpy()).to_numpy(dtype=object)

@@ -3,10 +3,9 @@
 import pytest
 
 from harness.analysis.waits.pulls import cost_of_pulls
-from harness.analysis.waits.quota_waits import quota_waits, refusals, waits_for
+from harness.analysis.waits.quota_waits import quota_waits
 from harness.analysis.waits.store_cost import store_cost
-from harness.model.phases import PULLING, RUNNING, STORING, TASK
-from harness.model.records import Span
+from harness.model.phases import PULLING, RUNNING, STORING
 from tests.support.timelines import Story
 
 REFUSED = 'pods "{}" is forbidden: exceeded quota: tight, requested: {}=1, used: {}=4, limited: {}=4'
@@ -16,16 +15,20 @@ def words(pod, resource="requests.cpu"):
     return REFUSED.format(pod, *3 * [resource])
 
 
-@pytest.fixture
-def story():
-    """Two runs of 100 s; each has a step at once, and another from 60 s on."""
+def two_runs(first_s):
+    """Of 100 s; each has a step at once, and another from 60 s on."""
     found = Story(intended=2)
     for seq in range(2):
         run = found.submit(seq, due=0.0)
-        found.pod(run, "first", "node-0", (RUNNING, 0.0, 10.0))
+        found.pod(run, "first", "node-0", (RUNNING, 0.0, first_s))
         found.pod(run, "train", "node-0", (RUNNING, 60.0, 100.0))
         found.run(run, 0.0, 100.0)
     return found
+
+
+@pytest.fixture
+def story():
+    return two_runs(58.0)
 
 
 def share(story, tmp_path):
@@ -59,15 +62,28 @@ def test_pods_that_came_before_do_not_end_the_wait(story, tmp_path):
     assert share(story, tmp_path) == pytest.approx(30 / 200)
 
 
-def test_where_only_some_workflows_were_read_their_runs_stand_for_all(story, tmp_path):
+@pytest.mark.parametrize(("first_s", "share_of_each"), [(10.0, 0.395), (49.0, 0.005), (50.0, 0.0)])
+def test_where_a_refusal_was_seen_all_runs_wait_for_the_quota_beyond_the_controller_s_next_look(
+    first_s, share_of_each, tmp_path
+):
+    """The observer saw one refusal, just before the pod came; each run waits from its first step's end to 60 s."""
+    story = two_runs(first_s)
+    assert share(story, tmp_path / "none") == 0.0
+    story.event(60.0, "Task", "train", "PENDING", words("y"), run="run-0000")
+    assert share(story, tmp_path / "one") == pytest.approx(share_of_each)
+
+
+def test_without_pods_the_runs_whose_refusals_were_seen_stand_for_all(tmp_path):
+    story = Story(intended=2)
+    for seq in range(2):
+        story.run(story.submit(seq, due=0.0), 0.0, 100.0)
     story.event(20.0, "Task", "train", "PENDING", words("y"), run="run-0000")
-    story.records.append(Span("run-0000", "node-1", TASK, story.records[0].due_at, None, task="train"))
-    assert share(story, tmp_path) == pytest.approx(40 / 100)
+    assert share(story, tmp_path) == pytest.approx(80 / 100)
 
 
 def test_without_refusals_nothing_waits(story, tmp_path):
-    timeline = story.timeline(tmp_path)
-    assert (quota_waits(timeline).share, waits_for(timeline, refusals(timeline)).resource) == (0.0, "")
+    assert quota_waits(story.timeline(tmp_path)).resource == ""
+    assert share(two_runs(10.0), tmp_path / "later") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -84,8 +100,9 @@ def test_what_lacks_is_what_most_refusals_name(resource, lacked, story, tmp_path
     ("phase", "cost", "counts"),
     [(STORING, lambda timeline: store_cost(timeline).storing, 1.0), (PULLING, cost_of_pulls, 0.5)],
 )
-def test_what_those_do_that_hold_the_quota_costs_those_that_wait_for_it(phase, cost, counts, story, tmp_path):
+def test_what_those_do_that_hold_the_quota_costs_those_that_wait_for_it(phase, cost, counts, tmp_path):
     """The first run waits for 40 s; for the last 15 of them the second run's pod, which nothing waits for, is busy."""
+    story = two_runs(10.0)
     story.event(20.0, "Task", "train", "PENDING", words("y"), run="run-0000")
     story.pod("run-0001", "test", "node-0", (RUNNING, 10.0, 45.0), (phase, 45.0, 65.0))
-    assert cost(story.timeline(tmp_path)) == pytest.approx(counts * 40 / 200 * 15 / 40)
+    assert cost(story.timeline(tmp_path)) == pytest.approx(counts * 0.395 * 15 / 40)

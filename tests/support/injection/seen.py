@@ -1,5 +1,6 @@
 """What is observed of a simulated platform: without some sources, and perhaps with timestamps in whole seconds."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from harness.model.phases import (
     LAUNCHER_ERROR,
     NODE_CPU_CORES,
     NOT_REACHABLE,
+    OF_TASK,
     POD_CPU_CORES,
     PULLING,
     REPLICA_WORKERS,
@@ -35,6 +37,8 @@ _REQUESTED = {REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS, UPLOA
 _SPACE = {STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES}
 _ONLY_IN_EVENTS = {"FailedScheduling", "NotTriggerScaleUp", "Preempted", "TriggeredScaleUp"}
 _PULL_FAILED = "Failed to pull image"
+_QUOTA = "exceeded quota"
+_NEVER = 2**63
 
 
 def _of_pod(record: Any) -> bool:
@@ -103,6 +107,57 @@ def _without_logs(records: Iterable[Any]) -> Iterator[Any]:
             yield replace(record, started_at=until)
 
 
+def _as_read(records: Iterable[Any]) -> Iterator[Any]:
+    """Refusals of a quota as an observer learns of them: from one workflow now and then, which shows its waiting nodes.
+
+    As `harness.collectors.kubernetes.workflow_choice` does, first those without a living pod.
+    """
+    every = list(records)
+    refused: dict[str, list[Event]] = defaultdict(list)
+    for each in every:
+        if _is_refusal(each):
+            refused[each.run].append(each)
+    if not refused:
+        yield from every
+        return
+    runs: dict[str, tuple[int, int]] = {}
+    lives: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for each in every:
+        if isinstance(each, Span) and each.phase == RUN:
+            runs[each.run] = each.started_at, each.ended_at or _NEVER
+        elif isinstance(each, Span):
+            since, until = lives[each.run].get(each.step, (_NEVER, 0))
+            lives[each.run][each.step] = min(since, each.started_at), max(until, each.ended_at or _NEVER)
+    readings, read, found = dict.fromkeys(runs, 0), 0, list[Event]()
+    at = min((since for since, _ in runs.values()), default=_NEVER)
+    last = max(each.at for each in every if isinstance(each, Sample))
+    while at < last:
+        waiting = [
+            (any(since <= at < until for since, until in lives[run].values()), readings[run], begun, run)
+            for run, (begun, over) in runs.items()
+            if begun + 10 * _SECOND <= at < over
+        ]
+        if not waiting:
+            at += _SECOND
+            continue
+        run = min(waiting)[-1]
+        latest = {_pod_of(each): each for each in refused.get(run, ()) if each.at <= at}
+        found += [replace(each, at=at) for pod, each in latest.items() if at < lives[run].get(pod, (_NEVER, 0))[0]]
+        readings[run] += 1
+        at += min(300, 10 * 2 ** (read // 6)) * _SECOND
+        read += 1
+    yield from (each for each in every if not _is_refusal(each))
+    yield from found
+
+
+def _is_refusal(record: Any) -> bool:
+    return isinstance(record, Event) and record.kind == OF_TASK and _QUOTA in record.message
+
+
+def _pod_of(refusal: Event) -> str:
+    return refusal.message.partition('pods "')[2].partition('"')[0]
+
+
 def _of_workflow(record: Any) -> bool:
     """What Argo's workflows say; that a task came from the cache is what the platform's API says."""
     return isinstance(record, Event) and record.kind in {"Task", "Workflow"} and record.reason != CACHED
@@ -150,6 +205,7 @@ def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Ite
     """
     records = _without_events(records) if "pod events" in without else records
     records = _without_logs(records) if "step logs" in without else records
+    records = _as_read(records)
     every = {**SOURCES, **OF_SERVICE}
     missing = [every[name] for name in without]
     unsaid = [] if "pods" in without else [said for name, said in _REFUSED.items() if name in without]
