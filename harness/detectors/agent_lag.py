@@ -13,7 +13,7 @@ NAME = "agent-lag"
 NEEDS = (Capability.RUNS,)
 TARGETS = ("kfp",)
 # The agent reports through the API server's token bucket.
-EXPLAINED_BY = {"api-throttled": 0.4}
+EXPLAINED_BY = {"api-throttled": 0.2}
 FAULTS = ("agent-lag",)
 
 _LEAST_S = 4.0  # timestamps in whole seconds and the agent's polling explain less than that

@@ -154,11 +154,11 @@ def tune(timeline: Timeline, *arguments: str) -> tuple[str, ...]:
 
 
 def _confidence(timeline: Timeline, share: float) -> float:
-    """Pods may wait for other reasons: nodes, or a quota, which only workflows show."""
+    """Pods may wait for other reasons: nodes, or a quota, which only workflows show, and of which few are read."""
     if not Capability.WORKFLOWS.observed(timeline):
         found = ceiling(timeline)
-        return _HARDLY if found is not None and found.likely else 0.5
-    if share < _SURELY:
+        return _HARDLY if found is not None and found.likely else 0.6
+    if share < _SURELY or quota_waits(timeline).share > 0:
         return 0.7
     return 0.85 if scheduling_wait(timeline).share < share else 0.75
 

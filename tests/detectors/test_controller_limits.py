@@ -68,7 +68,7 @@ def test_a_slow_controller_gets_one_finding_with_its_setting(story, named, setti
     assert any(setting in command for command in found[0].commands)
 
 
-@pytest.mark.parametrize(("without", "confidence"), [(frozenset(), 0.85), (frozenset({"workflows"}), 0.5)])
+@pytest.mark.parametrize(("without", "confidence"), [(frozenset(), 0.85), (frozenset({"workflows"}), 0.6)])
 def test_without_workflows_a_slow_controller_is_as_likely_a_quota(without, confidence, tmp_path):
     story = backlog()
     story.records = list(seen(story.records, without=without, whole=False))

@@ -15,6 +15,8 @@ from harness.analysis.timeline.curves import merged
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.holders import Holders, holders
+from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.waits import waits_so_far
 
 QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
 
@@ -125,12 +127,24 @@ def quota_waits(timeline: Timeline) -> QuotaWaits:
         ended.append(waits[1])
     took = np.clip(over - floats(runs, "due_s"), 0.0, None)
     asked = np.arange(len(runs)) if theirs.size else np.array(list(of_run))  # without pods, their runs stand for all
-    chain = critical_path(timeline)
-    longer = float(np.clip(chain.gaps_s - LOOKS_S, 0.0, None).sum()) / max(chain.whole_s, _NOTHING)
+    longer = _beyond_looks(timeline)
     lacked = [each.resource for said in of_run.values() for each in said]
     resource = max(dict.fromkeys(lacked), key=lacked.count)
     held = holders(timeline, np.concatenate(begun), np.concatenate(ended), resource)
     return QuotaWaits(min(1.0, max(longer, seen / max(float(np.nansum(took[asked])), _NOTHING))), resource, held)
+
+
+def _beyond_looks(timeline: Timeline) -> float:
+    """The share of the runs' time that pods came later than at the controller's next look.
+
+    By the chains of pods that the runs' ends waited for, or by the time between pods that the runs had none. Where the
+    number of active runs is limited, the others wait for their slots as many times longer.
+    """
+    chain, start, whole = critical_path(timeline), startup_delay(timeline), float(waits_so_far(timeline).total.sum())
+    in_chains = float(np.clip(chain.gaps_s - LOOKS_S, 0.0, None).sum()) / max(chain.whole_s, _NOTHING)
+    looks_s = LOOKS_S * chain.gaps_s.size / max(chain.runs, 1)
+    without_pods = float(np.clip(start.between - looks_s, 0.0, None).sum()) / max(whole, _NOTHING)
+    return max(in_chains, without_pods) * start.amplification
 
 
 def _waits(timeline: Timeline, mine: Ints, said: Iterable[Refusal], over: float) -> tuple[Floats, Floats]:

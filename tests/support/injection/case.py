@@ -40,7 +40,7 @@ from harness.store.tables import load, seal
 from harness.targets.completed_run import CompletedRun
 from harness.targets.hetida.answers import completed_run
 from tests.support.injection.packages import PACKAGE
-from tests.support.injection.seen import seen
+from tests.support.injection.seen import as_read, seen
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 _RUN = "run"  # the run folder's name
@@ -101,7 +101,7 @@ def simulated(
         "hetida" if profile.hetida is not None else "kfp", "simulated", {"name": case.schedule},
         sum(1 for _ in _due(case, seed)), seed, simulated=True, started_at=ORIGIN_AT,
     )  # fmt: skip
-    observed = seen(records(case, strength, seed, profile), without=case.without, whole=case.whole)
+    observed = seen(as_read(records(case, strength, seed, profile)), without=case.without, whole=case.whole)
     return read_back(plan, observed, place)
 
 

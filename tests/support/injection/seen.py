@@ -107,7 +107,7 @@ def _without_logs(records: Iterable[Any]) -> Iterator[Any]:
             yield replace(record, started_at=until)
 
 
-def _as_read(records: Iterable[Any]) -> Iterator[Any]:
+def as_read(records: Iterable[Any]) -> Iterator[Any]:
     """Refusals of a quota as an observer learns of them: from one workflow now and then, which shows its waiting nodes.
 
     As `harness.collectors.kubernetes.workflow_choice` does, first those without a living pod.
@@ -205,7 +205,6 @@ def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Ite
     """
     records = _without_events(records) if "pod events" in without else records
     records = _without_logs(records) if "step logs" in without else records
-    records = _as_read(records)
     every = {**SOURCES, **OF_SERVICE}
     missing = [every[name] for name in without]
     unsaid = [] if "pods" in without else [said for name, said in _REFUSED.items() if name in without]
