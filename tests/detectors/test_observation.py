@@ -11,7 +11,9 @@ from harness.model.phases import (
     GAP,
     LAUNCHER_ERROR,
     NOT_REACHABLE,
+    OF_TASK,
     PULLING,
+    RUN,
     RUNNING,
     STARTING,
     STORING,
@@ -21,7 +23,7 @@ from harness.model.phases import (
 from tests.support.injected.loads import steady
 from tests.support.injection.case import simulated
 from tests.support.injection.cases import CASES
-from tests.support.injection.seen import seen
+from tests.support.injection.seen import as_read, seen
 from tests.support.timelines import Story
 
 
@@ -120,6 +122,22 @@ def test_where_logs_may_not_be_read_uploads_are_part_of_running():
     other, lost = replace(run, step="b"), replace(stored, step="b")
     rest = seen([run, stored, sample, other, lost, failed], without=frozenset({"step logs"}), whole=False)
     assert [*rest] == [replace(run, ended_at=11), replace(stored, started_at=11), replace(other, ended_at=12)]
+
+
+def test_drawn_tests_show_refusals_as_an_observer_reads_them_from_one_workflow_now_and_then():
+    """It reads those without a living pod first: ``r1``, whose pod ``b`` is refused from 5 s to 60 s."""
+    second = 10**9
+    busy = Span("r0", "a", RUNNING, 0, 100 * second, task="train", source="simulator")
+    came = replace(busy, run="r1", step="b", started_at=60 * second)
+    words = 'pods "b" is forbidden: exceeded quota: tight'
+    refused = [Event(at * second, OF_TASK, "train", "PENDING", words, "simulator", "r1") for at in (5, 15, 25, 35)]
+    runs = [Span(run, "", RUN, 0, 100 * second, source="simulator") for run in ("r0", "r1")]
+    sample = Sample("any", 100 * second, 1.0)
+    records = [busy, came, *runs, sample]
+    rest = [*as_read([*records, *refused])]
+    assert rest[: len(records)] == records
+    assert [each.at // second for each in rest[len(records) :]] == [10, 20, 30, 40, 50]
+    assert [*as_read(records)] == records
 
 
 @pytest.mark.parametrize(("said", "observed"), [(GAP, True), (NOT_REACHABLE, False)])
