@@ -22,6 +22,7 @@ OVERSTATED_EARLY = True
 FAULTS = ("image-pull",)
 
 _SHARE, _SURELY = 0.09, 0.15
+_STARTING = 0.05  # of the runs' time, pods start: with less, pulls are no matter
 _LEAST_S = 2.0
 _SURE, _LIKELY, _UNLIKELY = 0.97, 0.9, 0.1
 _NO_EVENTS = 0.75  # volumes to attach delay starts on new nodes, too
@@ -35,13 +36,15 @@ def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
     if Capability.POD_EVENTS.observed(timeline):
         return _found(timeline, "Image pulls are slow")
+    starting = critical_path(timeline).shares[STARTING]
+    if starting < _STARTING:
+        return []
     likely = with_likely_pulls(timeline)
     if likely is not None:
         return [
             replace(finding, confidence=min(finding.confidence, _NO_EVENTS), evidence=(_OF_STARTS, *finding.evidence))
             for finding in _found(likely, "Pods start slowly on new nodes, as if they pulled images")
         ]
-    starting = critical_path(timeline).shares[STARTING]
     if starting >= _SHARE:
         raise CannotJudgeError(
             f"pods took {starting:.0%} of the runs' time to start, and without pod events pulls can't be told from the "

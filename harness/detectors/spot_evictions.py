@@ -74,12 +74,12 @@ def _under_steps(timeline: Timeline) -> list[Finding]:
 def _for_good(timeline: Timeline) -> Iterator[Finding]:
     """Pools of spot machines that are all gone, while pods wait that had not been placed elsewhere."""
     nodes, pods = timeline.nodes, timeline.pods
-    waiting = pods[timeline.of_runs(UNSCHEDULABLE) & np.isnan(floats(pods, "end_s"))]
     spot = nodes["name"][_of_spot(timeline, nodes["name"].to_numpy(dtype=object))]
     for pool, machines in nodes.groupby("pool", sort=True):
         gone_s = float(floats(machines, "gone_s").max())
         if not machines["name"].isin(spot).all() or np.isnan(floats(machines, "gone_s")).any():
             continue
+        waiting = pods[timeline.of_runs(UNSCHEDULABLE) & np.isnan(floats(pods, "end_s"))]
         elsewhere = set(pods["task"][~pods["node"].isin({"", *machines["name"]}).to_numpy(dtype=bool)])
         stuck = waiting[~waiting["task"].isin(elsewhere)]
         share = stuck["row"].nunique() / max(len(timeline.runs), 1)

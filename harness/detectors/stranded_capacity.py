@@ -90,8 +90,11 @@ def _finding(found: Lacking, wait: SchedulingWait, confidence: float, gain: floa
 
 def _by_quota(timeline: Timeline) -> list[Finding]:
     """A quota on requests is used up, and the nodes use much less CPU than the pods requested."""
-    quota, asked = quota_waits(timeline), next((each for each in requested(timeline) if each.resource == "CPU"), None)
-    if quota.share < SHARE or quota.resource != "cpu" or asked is None:
+    quota = quota_waits(timeline)
+    if quota.share < SHARE or quota.resource != "cpu":
+        return []
+    asked = next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    if asked is None:
         return []
     held = float(asked.held[asked.held > 0].mean()) if asked.held.any() else 0.0
     samples = timeline.metric(NODE_CPU_CORES)

@@ -13,15 +13,21 @@ from harness.model.phases import POD_PHASES, PULLING, STARTING
 _FEW = 5  # starts on nodes that had the image: too few to compare with
 _LEAST_S, _TIMES = 2.0, 3.0  # a long start takes as long, and as many times as long as usual
 _NEARLY_ALL = 0.8
+_MOST = 500_000  # starts: comparing more would take hundreds of megabytes
 
 
 def with_likely_pulls(timeline: Timeline) -> Timeline | None:
-    """The same timeline with long starts on new nodes as pulls; none where long starts have nothing to do with nodes.
+    """The same timeline with long starts on new nodes as pulls.
+
+    None where long starts have nothing to do with nodes, or too many would have to be compared.
 
     A node is new to a task until a pod of the task has started there. Pods that come to a new node together wait for
     the same pull.
     """
-    rows = np.flatnonzero(timeline.of_runs(STARTING))
+    starting = timeline.of_runs(STARTING)
+    if np.count_nonzero(starting) > _MOST:
+        return None
+    rows = np.flatnonzero(starting)
     starts = timeline.pods.take(rows)
     begun, over = floats(starts, "start_s"), np.nan_to_num(floats(starts, "end_s"), nan=timeline.end_s)
     length = over - begun
