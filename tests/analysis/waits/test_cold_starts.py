@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.waits import cold_starts
 from harness.analysis.waits.cold_starts import with_likely_pulls
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING
 from tests.support.timelines import Story
@@ -58,6 +59,12 @@ def test_starts_that_are_long_on_nodes_that_had_started_the_task_have_another_ca
 @pytest.mark.parametrize(("count", "likely"), [(4, False), (5, True)])
 def test_a_few_starts_are_too_few_to_compare_with(count, likely, pulls):
     assert pulls(("a", 1, 60), *USUAL[:count]) == ([1] if likely else None)
+
+
+@pytest.mark.parametrize(("most", "likely"), [(6, False), (7, True)])
+def test_too_many_starts_are_not_compared(most, likely, pulls, monkeypatch):
+    monkeypatch.setattr(cold_starts, "_MOST", most)
+    assert pulls(("a", 1, 60), *USUAL) == ([1] if likely else None)
 
 
 def test_a_start_that_goes_on_counts_as_long_as_it_is_seen(tmp_path):
