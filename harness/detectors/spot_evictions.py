@@ -28,7 +28,7 @@ _COMMANDS = ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L clou
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Nodes that disappeared while pods of runs worked on them, or for good while pods wait."""
-    return [*_under_steps(timeline), *_for_good(timeline)][:1]
+    return _under_steps(timeline) or [*_for_good(timeline)][:1]
 
 
 def _under_steps(timeline: Timeline) -> list[Finding]:
