@@ -117,9 +117,10 @@ def quota_waits(timeline: Timeline) -> QuotaWaits:
     over = np.nan_to_num(np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s")), nan=timeline.end_s)
     theirs = np.flatnonzero(np.isin(row, list(of_run)))
     theirs = theirs[np.argsort(row[theirs], kind="stable")]
+    ordered = row[theirs]
     begun, ended, seen = [], [], 0.0
     for at, said in of_run.items():
-        low, high = np.searchsorted(row[theirs], (at, at + 1))
+        low, high = np.searchsorted(ordered, (at, at + 1))
         waits = _waits(timeline, theirs[low:high], said, float(over[at]))
         since, until = merged(*waits)
         seen += float((until - since).sum())
