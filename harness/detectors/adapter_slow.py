@@ -6,6 +6,7 @@ import numpy as np
 
 from harness.analysis.services.contention import contention
 from harness.analysis.services.executions import Executions, executions
+from harness.analysis.services.onset import onset
 from harness.analysis.services.replay import Replay, replay
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.timeline import Timeline, floats
@@ -32,7 +33,7 @@ _MOSTLY = 0.4  # of all time spent moving data: whatever else there is, it takes
 _HALF = 0.5  # of all time would be saved without loads: worth naming beside overloaded workers
 _CERTAIN = 0.8  # of what is saved: how long loads take where others interrupt them is an upper bound
 _UNDISTURBED = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
-_GREW = 2.0  # times as long as in the beginning
+_GREW, _CHANCE = 2.0, 1e-3  # times as long as before, and how often that is by chance
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
 _PROBED = 0.3  # of a load's time
@@ -60,7 +61,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
     undisturbed = workers.waiting < _UNDISTURBED
     plain = share >= _MUCH and (undisturbed or not workers.measured)
-    grew = undisturbed and share >= _GROWN and _growth(done) >= _GREW
+    grew = undisturbed and share >= _GROWN and _grew(done)
     longer = share >= _SHARE and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):
         return []
@@ -104,10 +105,10 @@ def _gain(timeline: Timeline, workers: Saturation) -> float:
     return workers.moving + workers.waiting * (1 - ahead)
 
 
-def _growth(done: Executions) -> float:
-    """How many times as long loading takes in the last quarter of the executions as in the first (medians)."""
-    early, late = (float(np.median(each)) for each in quarters(done.loading))
-    return late / max(early, 1e-9)
+def _grew(done: Executions) -> bool:
+    """Whether loading takes much longer from some execution on."""
+    rise = onset(done.loading)
+    return rise.factor >= _GREW and rise.p < _CHANCE
 
 
 def _evidence(done: Executions) -> tuple[Evidence, ...]:

@@ -42,8 +42,10 @@ EVICTED = re.compile(
     re.IGNORECASE,
 )
 # hetida designer names the stage and the exception; a data source that is down ends as a plain 500 of the runtime.
+# Through the backend, that looks like a worker that was killed.
 ADAPTER = re.compile(r"LOADING_DATA_FROM_ADAPTERS|SENDING_DATA_TO_ADAPTERS|Adapter\w*(?:Exception|Error)")
-BARE_500 = re.compile(r"HTTP 500 · (?:Internal Server Error|Failure while calling the runtime)")
+PLAIN_500 = re.compile(r"HTTP 500 · Internal Server Error")
+BARE_500 = re.compile(f"{PLAIN_500.pattern}|HTTP 500 · Failure while calling the runtime")
 # The cause that each of these names is another detector's finding.
 KNOWN = (STORE_FULL, UNWRITTEN, OUT_OF_MEMORY, KILLED, NODE_PRESSURE, QUOTA_EXCEEDED, DATABASE, EVICTED, ADAPTER)
 _LEAST_SHARE = 0.005
@@ -63,9 +65,14 @@ def require_reasons(timeline: Timeline) -> None:
 
 
 def adapter_failures(timeline: Timeline) -> tuple[list[Failure], list[Failure]]:
-    """Failures that name an adapter, and beside those the plain 500s; both empty when too few runs failed this way."""
+    """Failures that name an adapter, and those without a reason; both empty when too few executions failed this way.
+
+    Where none names an adapter, only plain 500s of hetida designer count.
+    """
     failed = failures(timeline)
     named = [f for f in failed if f.says(ADAPTER)]
-    bare = [f for f in failed if f.says(BARE_500) and not f.says(ADAPTER)]
+    if not named and timeline.plan.target != "hetida":
+        return [], []
+    bare = [f for f in failed if f.says(BARE_500 if named else PLAIN_500) and not f.says(ADAPTER)]
     few = len(named) + len(bare) < _LEAST_SHARE * max(len(timeline.runs), 1)
-    return ([], []) if few or not named else (named, bare)
+    return ([], []) if few else (named, bare)

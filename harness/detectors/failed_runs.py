@@ -22,8 +22,7 @@ _MOST_GROUPS = 5
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Failures whose messages match none of the known causes."""
-    named, _ = adapter_failures(timeline)
-    known = (*KNOWN, BARE_500) if named else KNOWN
+    known = (*KNOWN, BARE_500) if any(adapter_failures(timeline)) else KNOWN
     unexplained = [f for f in failures(timeline) if not f.says(*known)]
     if not unexplained:
         return []

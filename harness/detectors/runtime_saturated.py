@@ -42,7 +42,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = saturation(timeline)
     if found.in_one:
         return []  # more replicas would be as idle as those that there are
-    if found.waiting >= _SHARE and found.covered >= _SOME:
+    if found.waiting >= _SHARE and found.covered >= _SOME and (found.measured or lost < _SHARE):
         return [_full(timeline, found, lost)]
     return [_crowded(timeline, shared, lost)] if lost >= _SHARE else []
 

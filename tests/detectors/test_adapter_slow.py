@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from harness.analysis.services.saturation import Saturation
@@ -120,3 +121,11 @@ def test_where_executions_wait_for_cores_quicker_loads_save_no_wait(seed, number
     found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)).findings
     assert [each.name for each in found] == ["runtime-saturated", "adapter-slow"]
     assert found[1].severity < 0.2
+
+
+@pytest.mark.parametrize(("since", "named"), [(4, True), (30, True), (60, False)])
+def test_loads_that_take_longer_from_some_execution_on_are_named_wherever_that_is(since, named, tmp_path):
+    """Then they take a quarter of the time, which is little for adapters that always take as long."""
+    durations = np.random.default_rng(2).lognormal(0.0, 0.5, 60)
+    story = executed(60, loading=lambda seq: durations[seq] * (0.9 if seq >= since else 0.1), computing=lambda _: 2.0)
+    assert bool(detect(story.timeline(tmp_path))) is named

@@ -11,6 +11,8 @@ from harness.detectors import diagnose
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.injected.loads import steady
 from tests.support.injected.nodes import autoscaled, spot
+from tests.support.injection.case import simulated
+from tests.support.injection.installations import draw
 from tests.support.timelines import Story
 
 GREW = ("Pod", "p", "TriggeredScaleUp", "pod triggered scale-up: [{steps 6->7 (max: 20)}]")
@@ -158,3 +160,11 @@ def test_a_pool_whose_spot_machines_never_come_back_is_named_while_pods_wait_for
             == "The cloud reclaimed all machines of the pool spot, and none came back: 75% of the runs wait"
         )
         assert found[0].evidence[0].statement == "the last one of 1 was gone 20 s into the test"
+
+
+@pytest.mark.parametrize(("number", "named"), [(310, True), (75, False)])
+def test_slow_nodes_are_named_by_what_quicker_ones_would_save(number, named):
+    """Runs waited for 12 % of their time for nodes that came after 6 min, and 4 % for others."""
+    drawn = draw({310: 660090, 75: 660091}[number], number)
+    found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile), {}).findings
+    assert ("autoscaler-slow" in [each.name for each in found]) is named

@@ -266,3 +266,14 @@ def test_waits_that_only_long_loads_suggest_are_hardly_a_full_runtime(queued, su
     (found,) = runtime_saturated.detect(executed().timeline(tmp_path))
     assert (found.confidence > 0.9) is sure
     assert (found.confidence < 0.3) is not sure
+
+
+def test_a_lack_of_cores_is_named_where_only_long_loads_suggest_that_executions_waited():
+    """32 workers on 8 cores."""
+    drawn = draw(660086, 238)
+    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
+    found = saturation(timeline)
+    assert found.waiting > 0.2
+    assert not found.measured
+    (finding,) = runtime_saturated.detect(timeline)
+    assert (finding.title[:22], finding.confidence) == ("The runtime lacks CPU:", 0.93)
