@@ -6,13 +6,13 @@ import numpy as np
 
 from harness.analysis.services.contention import contention
 from harness.analysis.services.executions import Executions, executions
-from harness.analysis.services.onset import onset
+from harness.analysis.services.onset import Onset, onset
 from harness.analysis.services.replay import Replay, replay
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, quarters, slowed
+from harness.detectors.detector import CannotJudgeError, by_chance, quarters, slowed
 from harness.detectors.replicas import LEAST_EXECUTIONS, uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
@@ -61,7 +61,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
     undisturbed = workers.waiting < _UNDISTURBED
     plain = share >= _MUCH and (undisturbed or not workers.measured)
-    grew = undisturbed and share >= _GROWN and _grew(done)
+    rise = onset(done.loading)
+    grew = undisturbed and share >= _GROWN and rise.factor >= _GREW and rise.p < _CHANCE
     longer = share >= _SHARE and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):
         return []
@@ -79,7 +80,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             ("Adapters are slow: executions" if confidence == _SURE else "Executions")
             + f" spent {share:.0%} of their time loading and sending data",
             confidence,
-            (*_evidence(done), *_saved(replayed), reason),
+            (*_evidence(done), *_since(rise if grew else None), *_saved(replayed), reason),
             "Speed up the adapter (more replicas, an index or a cache in front of its data source), or limit the "
             "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
             "the runtime's own parsing of the data.",
@@ -105,10 +106,10 @@ def _gain(timeline: Timeline, workers: Saturation) -> float:
     return workers.moving + workers.waiting * (1 - ahead)
 
 
-def _grew(done: Executions) -> bool:
-    """Whether loading takes much longer from some execution on."""
-    rise = onset(done.loading)
-    return rise.factor >= _GREW and rise.p < _CHANCE
+def _since(rise: Onset | None) -> Iterator[Evidence]:
+    if rise is not None:
+        text = f"after {rise.at:,} executions, loading took {rise.factor:.1f} times as long ({by_chance(rise.p)})"
+        yield Evidence(text, rise.factor, "", "spans", f"phase = {LOADING}")
 
 
 def _evidence(done: Executions) -> tuple[Evidence, ...]:

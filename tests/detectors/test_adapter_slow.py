@@ -1,5 +1,6 @@
 """Slow adapters, or the runtime's own parsing of their data? Confidence follows what was observed."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -128,4 +129,7 @@ def test_loads_that_take_longer_from_some_execution_on_are_named_wherever_that_i
     """Then they take a quarter of the time, which is little for adapters that always take as long."""
     durations = np.random.default_rng(2).lognormal(0.0, 0.5, 60)
     story = executed(60, loading=lambda seq: durations[seq] * (0.9 if seq >= since else 0.1), computing=lambda _: 2.0)
-    assert bool(detect(story.timeline(tmp_path))) is named
+    found = detect(story.timeline(tmp_path))
+    assert bool(found) is named
+    said = [re.match(r"after (\d+) executions, loading took", fact.statement) for each in found for fact in each.evidence]
+    assert [int(each[1]) for each in said if each] == [pytest.approx(since, abs=2)] * named
