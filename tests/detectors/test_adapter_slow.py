@@ -128,8 +128,10 @@ def test_where_executions_wait_for_cores_quicker_loads_save_no_wait(seed, number
 def test_loads_that_take_longer_from_some_execution_on_are_named_wherever_that_is(since, named, tmp_path):
     """Then they take a quarter of the time, which is little for adapters that always take as long."""
     durations = np.random.default_rng(2).lognormal(0.0, 0.5, 60)
-    story = executed(60, loading=lambda seq: durations[seq] * (0.9 if seq >= since else 0.1), computing=lambda _: 2.0)
+    story = executed(60, loading=lambda seq: durations[seq] * (0.7 if seq >= since else 0.1), computing=lambda _: 2.0)
     found = detect(story.timeline(tmp_path))
     assert bool(found) is named
-    said = [re.match(r"after (\d+) executions, loading took", fact.statement) for each in found for fact in each.evidence]
+    said = [
+        re.match(r"after (\d+) executions, loading took", fact.statement) for each in found for fact in each.evidence
+    ]
     assert [int(each[1]) for each in said if each] == [pytest.approx(since, abs=2)] * named
