@@ -61,8 +61,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
     undisturbed = workers.waiting < _UNDISTURBED
     plain = share >= _MUCH and (undisturbed or not workers.measured)
-    rise = onset(done.loading)
-    grew = undisturbed and share >= _GROWN and rise.factor >= _GREW and rise.p < _CHANCE
+    grew = _rise(done) if undisturbed and share >= _GROWN else None
     longer = share >= _SHARE and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):
         return []
@@ -80,7 +79,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             ("Adapters are slow: executions" if confidence == _SURE else "Executions")
             + f" spent {share:.0%} of their time loading and sending data",
             confidence,
-            (*_evidence(done), *_since(rise if grew else None), *_saved(replayed), reason),
+            (*_evidence(done), *_since(grew), *_saved(replayed), reason),
             "Speed up the adapter (more replicas, an index or a cache in front of its data source), or limit the "
             "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
             "the runtime's own parsing of the data.",
@@ -104,6 +103,12 @@ def _gain(timeline: Timeline, workers: Saturation) -> float:
     """
     ahead = 1.0 if _short_of_cores(timeline, workers) else workers.computing
     return workers.moving + workers.waiting * (1 - ahead)
+
+
+def _rise(done: Executions) -> Onset | None:
+    """Since when loading takes much longer."""
+    rise = onset(done.loading)
+    return rise if rise.factor >= _GREW and rise.p < _CHANCE else None
 
 
 def _since(rise: Onset | None) -> Iterator[Evidence]:

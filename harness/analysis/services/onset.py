@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.timeline import Floats
+from harness.analysis.timeline.columns import evenly
 
 _BEFORE = 3  # values, at least: of 50, they are the three smallest in 1 of 20,000 orders
 _SPLITS = 16  # at most, from either end
+_MOST = 10_000  # values that are compared, evenly chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ def onset(values: Floats) -> Onset:
     """The most likely rise of positive `values`, shape (n,), in order; `NONE` where there are too few for any."""
     from scipy.stats import mannwhitneyu
 
-    number = values.size
+    kept = evenly(values.size, _MOST)
+    values, number = values[kept], kept.size
     if number < 2 * _BEFORE:
         return NONE
     splits = np.geomspace(_BEFORE, max(number / 2, _BEFORE), _SPLITS).astype(np.int64)
@@ -45,4 +48,4 @@ def onset(values: Floats) -> Onset:
     p = [float(mannwhitneyu(values[:at], values[at:], alternative="less").pvalue) for at in splits]
     at = int(splits[np.argmin(p)])
     factor = float(np.median(values[at:])) / max(float(np.median(values[:at])), 1e-9)
-    return Onset(at, factor, min(1.0, min(p) * splits.size))
+    return Onset(int(kept[at]), factor, min(1.0, min(p) * splits.size))

@@ -57,3 +57,9 @@ def test_the_unit_does_not_matter(values, power):
     found, scaled = onset(values), onset(values * unit)
     assert (scaled.at, scaled.p) == (found.at, pytest.approx(found.p))
     assert scaled.factor == pytest.approx(found.factor)
+
+
+def test_of_many_values_evenly_chosen_ones_are_compared_and_the_place_is_of_all():
+    found = onset(changed(50_000, 30_000, 4.0))
+    assert found.at == pytest.approx(30_000, rel=0.2)
+    assert found.factor == pytest.approx(4.0, rel=0.3)
