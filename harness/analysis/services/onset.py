@@ -14,7 +14,7 @@ from harness.analysis.timeline.columns import evenly
 
 _BEFORE = 3  # values, at least: of 50, they are the three smallest in 1 of 20,000 orders
 _SPLITS = 16  # at most, from either end
-_MOST = 10_000  # values that are compared, evenly chosen
+_MOST = 1_000  # values that are compared, evenly chosen; of more, the probability may be too small for a float
 
 
 @dataclass(frozen=True, slots=True)
