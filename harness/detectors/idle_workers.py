@@ -27,7 +27,9 @@ _REPLICAS = 2  # at least, for one of them to be favoured
 _OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _COVERED = 0.5  # of the workers had work while executions waited
 _LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
-_PERHAPS = 0.44  # less than a finding needs to make another one, here a full runtime, less sure
+# Less than a finding needs to make another one, here a full runtime, less sure.
+_PERHAPS = 0.44
+_PERHAPS_OF_ONE = 0.36  # by default a runtime has one worker
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
@@ -129,18 +131,23 @@ def in_the_end(timeline: Timeline, unseen: str) -> list[Finding]:
     return [by_timing(end, f"since {unseen}")] if end is not None and uneven(end) else []
 
 
-def perhaps(found: Saturation, unseen: str) -> Finding:
+def perhaps(found: Saturation, unseen: str, *, one_replica: bool) -> Finding:
     """Executions waited, and nothing shows which of the workers had work: often some get less than their share.
+
+    Args:
+        found: how busy workers were.
+        unseen: what does not show.
+        one_replica: it is known to be the only one.
 
     Raises:
         CannotJudgeError: hardly any waited, or for the only worker.
     """
-    if found.waiting < WAITING or not found.measured or found.most < _REPLICAS:
+    if found.waiting < WAITING or not found.measured or (one_replica and found.most == 1):
         raise CannotJudgeError(unseen)
     return Finding(
         NAME,
         "The load may be unbalanced: executions waited, and nothing shows whether all workers had work",
-        _PERHAPS,
+        _PERHAPS if found.most > 1 else _PERHAPS_OF_ONE,
         (Evidence(unseen), waited(found)),
         "See whether all workers have work (kubectl top pods): a kept-alive connection stays with its replica. " + FIX,
         COMMANDS,

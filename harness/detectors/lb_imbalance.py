@@ -112,7 +112,7 @@ def _by_cpu(timeline: Timeline, done: Executions, shown: ServiceReplicas) -> lis
     if done.row.size < LEAST_EXECUTIONS:
         raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
     if not (shown.total or shown.cpu_s.size):
-        return [perhaps(found, UNNAMED)]
+        return [perhaps(found, UNNAMED, one_replica=False)]
     if found.waiting < WAITING:
         return in_the_end(timeline, UNNAMED)
     if not shown.cpu_s.size:
@@ -178,4 +178,5 @@ def _inferred(timeline: Timeline, unseen: str) -> list[Finding]:
         raise CannotJudgeError(f"fewer than {LEAST_EXECUTIONS} executions reported their phases")
     if len(timeline.runs) >= LEAST_RUNS and found.waiting >= WAITING and found.used < USED:
         return [idle(found, f"since {unseen}")]
-    return in_the_end(timeline, unseen) or [perhaps(found, unseen)]
+    one_replica = len(service_replicas(timeline).pods) == 1
+    return in_the_end(timeline, unseen) or [perhaps(found, unseen, one_replica=one_replica)]

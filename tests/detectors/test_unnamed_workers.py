@@ -8,10 +8,11 @@ import pytest
 from harness.analysis.services.executions import executions
 from harness.analysis.waits.drain_tail import drain_tail
 from harness.cli import main
-from harness.detectors import lb_imbalance
+from harness.detectors import diagnose, lb_imbalance
 from harness.detectors.detector import CannotJudgeError
-from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
+from harness.model.phases import COMPUTING, POD_CPU_CORES, QUEUED, REPLICA_WORKERS
 from harness.planning.observations import timeline_of
+from tests.support.timelines import Story
 
 _OF_REPLICAS = (POD_CPU_CORES, REPLICA_WORKERS)
 
@@ -71,6 +72,30 @@ def test_idle_workers_show_no_imbalance(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-3", "--schedule", "spread", "--over", "3m")
     with pytest.raises(CannotJudgeError, match="no response names the replica"):
         lb_imbalance.detect(timeline)
+
+
+def one_at_a_time():
+    """Forty executions at once, of which one computes, for a second; no response names what computed it."""
+    story = Story(intended=40, target="hetida")
+    for seq in range(40):
+        run = story.submit(seq, due=0.0, lag=0.0, service=seq + 1.0)
+        story.pod(run, "anomaly", None, (QUEUED, 0.0, float(seq)), (COMPUTING, float(seq), seq + 1.0))
+        story.run(run, 0.0, seq + 1.0)
+    return story
+
+
+def test_where_one_worker_did_everything_and_no_replica_shows_there_may_be_others(tmp_path):
+    """A full runtime comes first: by default it has one replica."""
+    full, uneven = diagnose(one_at_a_time().timeline(tmp_path)).findings[:2]
+    assert (full.name, uneven.name) == ("runtime-saturated", "lb-imbalance")
+    assert uneven.title.startswith("The load may be unbalanced")
+
+
+def test_the_only_worker_of_the_only_replica_that_kubernetes_shows_is_not_favoured(tmp_path):
+    story = one_at_a_time()
+    story.sample(0.5, REPLICA_WORKERS, 1.0, pod="runtime-0")
+    with pytest.raises(CannotJudgeError, match="no response names the replica"):
+        lb_imbalance.detect(story.timeline(tmp_path))
 
 
 @pytest.mark.parametrize(

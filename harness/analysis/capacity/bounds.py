@@ -88,11 +88,11 @@ def _nodes(timeline: Timeline, measured: float) -> Bound | None:
     on_node &= ~timeline.on_virtual & ~timeline.drives_elsewhere
     start, end = floats(pods, "start_s")[on_node], floats(pods, "end_s")[on_node]
     end = np.where(np.isfinite(end), end, timeline.end_s)
-    if not start.size:
-        return None
     demand = float((end - start).sum()) / int(timeline.is_over.sum())
+    if not demand:
+        return None
     places = float(peak(start, end))
-    per_hour = 3600 * places / demand if demand > 0 else np.inf
+    per_hour = 3600 * places / demand
     how = f"at most {places:,.0f} pods ran at once, and the pods of a run take {format_duration(demand)} in total"
     return Bound("nodes", per_hour, demand, places, measured / per_hour, how)
 

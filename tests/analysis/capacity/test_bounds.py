@@ -2,7 +2,7 @@ import pytest
 
 from harness.analysis.capacity.bounds import bounds
 from harness.analysis.services.saturation import saturation
-from harness.model.phases import RUNNING, STORING, UPLOAD_SECONDS
+from harness.model.phases import RUNNING, STORING, UNSCHEDULABLE, UPLOAD_SECONDS
 from tests.support.injected.control_plane import api_throttled
 from tests.support.injected.loads import steady
 from tests.support.injection.case import Case, simulated
@@ -20,6 +20,27 @@ def test_pods_waiting_for_nodes_show_the_nodes_bound(tmp_path):
     assert nodes.per_hour == pytest.approx(3600 * 16 / 10.9)
     assert 0.75 < nodes.utilisation < 1
     assert nodes.how == "at most 16 pods ran at once, and the pods of a run take 11 s in total"
+
+
+def queueing(place, *, takes_s):
+    """Eight runs with one pod each, all made at once, one after the other on a node with room for one."""
+    story = Story(intended=8)
+    for seq in range(8):
+        run, begun = story.submit(seq, lag=0.0), takes_s * seq
+        story.pod(run, "step", None, (UNSCHEDULABLE, 0.0, begun))
+        story.pod(run, "step", "n", (RUNNING, begun, begun + takes_s))
+        story.run(run, 0.0, begun + takes_s)
+    return story.timeline(place)
+
+
+def test_short_pods_are_bounded_by_nodes_too(tmp_path):
+    (nodes,) = bounds(queueing(tmp_path, takes_s=0.5))
+    assert (nodes.part, nodes.servers) == ("nodes", 1)
+    assert nodes.per_hour == pytest.approx(3600 / 0.5)
+
+
+def test_pods_that_take_no_time_need_no_nodes(tmp_path):
+    assert bounds(queueing(tmp_path, takes_s=0.0)) == ()
 
 
 def test_a_token_bucket_shows_the_apis_bound(tmp_path):
@@ -100,22 +121,26 @@ def test_a_resource_with_a_bound_below_the_throughput_is_left_out():
     assert "controller" not in {bound.part for bound in bounds(timeline)}
 
 
-def test_a_closed_test_is_bounded_by_its_runs_in_flight(tmp_path):
-    """Four users, each run takes 10 s: X <= N / D = 4 / 10 s."""
+@pytest.mark.parametrize(("takes_s", "shown"), [(10.0, "10.0 s"), (0.5, "0.5 s")])
+def test_a_closed_test_is_bounded_by_its_runs_in_flight(takes_s, shown, tmp_path):
+    """By hand: four users, each run takes 10 s: X <= N / D = 4 / 10 s."""
     story = Story(intended=40, schedule={"name": "concurrency", "model": "closed"})
     for seq in range(40):
-        begun = 10.0 * (seq // 4)
+        begun = takes_s * (seq // 4)
         run = story.submit(seq, due=begun, lag=0.0)
-        story.run(run, begun, begun + 10.0)
+        story.run(run, begun, begun + takes_s)
     (bound,) = bounds(story.timeline(tmp_path))
     assert (bound.part, bound.servers) == ("runs in flight", 4.0)
-    assert bound.per_hour == pytest.approx(3600 * 4 / 10)
+    assert bound.per_hour == pytest.approx(3600 * 4 / takes_s)
     assert bound.utilisation == pytest.approx(1.0, rel=0.01)
-    assert bound.how == "at most 4 runs were in flight, and a fast one (p5) took 10.0 s"
+    assert bound.how == f"at most 4 runs were in flight, and a fast one (p5) took {shown}"
 
 
-def storing(place, *, logs, count=20):
-    """Runs at once, whose pods work for a second and then store for four: to be seen in all of them, or in some."""
+def storing(place, *, logs, count=20, over=True):
+    """Runs at once, whose pods work for a second and then store for four: to be seen in all of them, or in some.
+
+    With `over` false, no run ends in the test.
+    """
     story = Story(intended=count)
     for seq in range(count):
         run = story.submit(seq, lag=0.0)
@@ -125,7 +150,7 @@ def storing(place, *, logs, count=20):
             pod = story.pod(run, "train", "n", (RUNNING, 0.0, 1.0), (STORING, 1.0, 5.0))
         if seq < logs:
             story.sample(5.0, UPLOAD_SECONDS, 4.0, pod=pod)
-        story.run(run, 0.0, 5.0)
+        story.run(run, 0.0, 5.0 if over else None)
     return story.timeline(place)
 
 
@@ -142,6 +167,11 @@ def test_a_store_that_is_busy_with_many_pods_at_once_has_a_bound(logs, tmp_path)
 @pytest.mark.parametrize("logs", [0, 2])
 def test_a_store_that_few_use_at_once_has_none(logs, tmp_path):
     assert bounds(storing(tmp_path, logs=logs, count=2)) == ()
+
+
+@pytest.mark.parametrize("logs", [0, 2])
+def test_a_store_has_no_bound_before_a_run_is_over(logs, tmp_path):
+    assert bounds(storing(tmp_path, logs=logs, over=False)) == ()
 
 
 def test_resources_that_never_reached_their_limit_have_no_bound(tmp_path):
