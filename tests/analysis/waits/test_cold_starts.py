@@ -56,6 +56,11 @@ def test_starts_that_are_long_on_nodes_that_had_started_the_task_have_another_ca
     assert pulls(*new, *again, *USUAL, ("a", 90, 1)) == ([1, 2, 3, 4, 5] if likely else None)
 
 
+@pytest.mark.parametrize(("since", "likely"), [(60.5, True), (61.0, False)])
+def test_a_node_is_known_to_a_task_from_the_end_of_its_first_start_on(since, likely, pulls):
+    assert pulls(("a", 1, 60), ("a", since, 60), *USUAL) == ([1, 60.5] if likely else None)
+
+
 @pytest.mark.parametrize(("count", "likely"), [(4, False), (5, True)])
 def test_a_few_starts_are_too_few_to_compare_with(count, likely, pulls):
     assert pulls(("a", 1, 60), *USUAL[:count]) == ([1] if likely else None)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.waits.lacking import Lacking, lacking, spare
+from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking, spare
 from harness.model import Node
 from harness.model.phases import (
     NODE_CPU_CORES,
@@ -166,14 +166,84 @@ def test_without_waits_or_requests_nothing_is_known(missing, tmp_path):
     assert lacking(story.timeline(tmp_path)) is None
 
 
-def test_spare_is_what_no_pod_requests_while_any_does(tmp_path):
-    story = Story(intended=1)
+def waited_for(*waits: tuple[float, float], cores: float = 3.0) -> Story:
+    """A `train` waits in each of these stretches, for a node of 4 cores on which a `prep` holds 2 from 0 to 20 s."""
+    story = Story(intended=1 + len(waits))
     story.node("a", -60, -50)
+    prep = story.submit(0)
+    story.pod(prep, "prep", "a", (RUNNING, 0, 20))
+    story.run(prep, 0, 20)
+    for seq, (begun, end) in enumerate(waits, start=1):
+        run = story.submit(seq)
+        story.pod(run, "train", None, (UNSCHEDULABLE, begun, end))
+        story.pod(run, "train", "a", (RUNNING, 100, 110))
+        story.run(run, 0, 110)
+    for task, amount in (("prep", 2.0), ("train", cores)):
+        story.sample(0, REQUESTED_CPU_CORES, amount, task=task)
+    return story
+
+
+def test_each_second_that_a_pod_waits_counts_once(tmp_path):
+    assert found(waited_for((10, 20), (60, 80), (70, 80)), tmp_path / "a").shares["cpu"] == pytest.approx(10 / 40)
+    assert found(waited_for((10, 20), (12, 20)), tmp_path / "b").shares["cpu"] == 1.0
+
+
+@pytest.mark.parametrize(("end", "known"), [(10.0, False), (10.5, True)])
+def test_short_waits_count_and_those_of_no_length_do_not(end, known, tmp_path):
+    assert (lacking(waited_for((10.0, end)).timeline(tmp_path)) is not None) is known
+
+
+def test_pods_that_are_not_yet_placed_and_those_of_unknown_size_hold_nothing(tmp_path):
+    story = waited_for((30, 50))
+    for seq in (2, 3):
+        story.pod(story.submit(seq), "prep", "a", (SCHEDULING, 25, 60))
+    for seq in range(4, 8):
+        story.pod(story.submit(seq), "unknown", "a", (RUNNING, 25, 60))
+    assert found(story, tmp_path).shares["cpu"] == 0.0
+
+
+def test_of_what_no_node_has_nothing_is_held(tmp_path):
+    story = waited_for((10, 30))
+    story.sample(0, REQUESTED_GPUS, 1.0, task="train")
+    what = found(story, tmp_path)
+    assert what.shares["gpu"] == 1.0
+    assert what.held["gpu"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "words"),
+    [
+        ("cpu", 0.5, "0.5 cores"),
+        ("gpu", 2.0, "2 GPUs"),
+        ("pods", 6.0, "6 pods"),
+        ("memory", 1.5 * GIB, "1.5 GiB of memory"),
+        (EPHEMERAL, 10 * GIB, "10.0 GiB of ephemeral storage"),
+    ],
+)
+def test_amounts_are_said_in_words(resource, amount, words):
+    assert amount_of(resource, amount) == words
+
+
+@pytest.mark.parametrize(("room", "requested", "left"), [(4.0, 3.0, 1 / 4), (1.0, 0.5, 1 / 2), (4.0, 6.0, 0.0)])
+def test_spare_is_what_no_pod_requests_while_any_does(room, requested, left, tmp_path):
+    """Requests beyond what the nodes have leave nothing: of a pod whose node was not seen, say."""
+    story = Story(intended=1)
+    story.node("a", -60, -50, cpu=room)
     run = story.submit(0)
     story.pod(run, "train", "a", (RUNNING, 0, 50))
     story.run(run, 0, 100)
+    story.sample(0, REQUESTED_CPU_CORES, requested, task="train")
+    assert spare(story.timeline(tmp_path)) == pytest.approx(left, abs=0.02)
+
+
+def test_all_is_spare_where_no_pod_was_placed(tmp_path):
+    story = Story(intended=1)
+    story.node("a", -60, -50)
+    run = story.submit(0)
+    story.pod(run, "train", None, (UNSCHEDULABLE, 0, 50))
+    story.run(run, 0, 100)
     story.sample(0, REQUESTED_CPU_CORES, 3.0, task="train")
-    assert spare(story.timeline(tmp_path)) == pytest.approx(1 / 4, abs=0.02)
+    assert spare(story.timeline(tmp_path)) == 1.0
 
 
 def test_all_is_spare_where_requests_are_not_known(tmp_path):
