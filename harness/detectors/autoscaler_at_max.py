@@ -27,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             NAME,
             f"The autoscaler is at its maximum{f' of {decisions[-1].limit} nodes' if decisions else ''}: runs spent "
             f"{wait.share:.0%} of their time waiting for a node",
-            certainty(0.9, 0.67, wait),
+            certainty(0.9, wait),
             waiting_evidence(timeline, wait),
             _fix(decisions[-1].group) if decisions else _KARPENTER,
             node_waits.status_commands(timeline),

@@ -32,7 +32,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The nodes are full: runs spent {wait.share:.0%} of their time waiting for a node",
-            certainty(0.87 if Capability.POD_EVENTS.observed(timeline) else 0.6, 0.3, wait),
+            certainty(0.87 if Capability.POD_EVENTS.observed(timeline) else 0.6, wait),
             waiting_evidence(timeline, wait),
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",

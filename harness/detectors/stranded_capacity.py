@@ -52,7 +52,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError(f"nodes lacked {_NAMES[resource]}, and how much of it they used was not observed")
     if found.used[resource] >= _IDLE * found.held[resource]:
         return []
-    return [_finding(found, wait, certainty(0.84, 0.3, wait), _saved(timeline, found, wait))]
+    return [_finding(found, wait, certainty(0.84, wait), _saved(timeline, found, wait))]
 
 
 def _by_little(timeline: Timeline, wait: SchedulingWait) -> list[Finding]:
@@ -61,7 +61,7 @@ def _by_little(timeline: Timeline, wait: SchedulingWait) -> list[Finding]:
     if found is None or found.too_large or found.fixed >= _FIXED or found.scarcest not in found.used:
         return []
     gain = _saved(timeline, found, wait)
-    return [_finding(found, wait, certainty(0.75, 0.3, wait), gain)] if gain >= _SAVED else []
+    return [_finding(found, wait, certainty(0.75, wait), gain)] if gain >= _SAVED else []
 
 
 def _saved(timeline: Timeline, found: Lacking, wait: SchedulingWait) -> float:
@@ -136,7 +136,7 @@ def _by_disk(found: Lacking, wait: SchedulingWait, taken: float) -> list[Finding
             NAME,
             f"Capacity is stranded: pods waited for ephemeral storage while no more than {most:.0%} of the nodes' "
             f"{names} was requested",
-            certainty(0.84, 0.3, wait),
+            certainty(0.84, wait),
             (
                 Evidence(
                     f"{wait.share:.1%} of all run time was spent waiting for a node; {lacked:.0%} of the nodes that "

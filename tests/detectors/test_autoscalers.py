@@ -7,6 +7,7 @@ quoted in its issues); Karpenter's events of pods, NodeClaims and nodes (public 
 import pytest
 
 from harness.analysis.capacity.autoscaling import provisioning_times, requests
+from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors import diagnose
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.injected.loads import steady
@@ -168,3 +169,22 @@ def test_slow_nodes_are_named_by_what_quicker_ones_would_save(number, named):
     drawn = draw({310: 660090, 75: 660091}[number], number)
     found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile), {}).findings
     assert ("autoscaler-slow" in [each.name for each in found]) is named
+
+
+@pytest.mark.parametrize(("seed", "number"), [(660093, 857), (660086, 435)], ids=["pulls", "store"])
+def test_where_pods_wait_for_those_that_pull_or_store_a_maximum_of_nodes_is_no_finding(seed, number):
+    """The autoscaler is at its maximum, and a higher one gains nothing there."""
+    drawn = draw(seed, number)
+    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
+    found = {each.name: each for each in diagnose(timeline, {}).findings}
+    assert "autoscaler-at-max" in found
+    assert found["autoscaler-at-max"].confidence < 0.5
+
+
+def test_where_others_pull_and_nobody_waits_for_that_waits_for_nodes_count(tmp_path):
+    """Three quarters of what is held is held by pods that pull, and without those pulls pods would wait as long."""
+    timeline = waiting(*AT_MAX[0]).timeline(tmp_path)
+    held = scheduling_wait(timeline).holders
+    assert held.pulling > 0.7
+    assert held.queued_by_pulls < 0.01
+    assert diagnose(timeline, {}).findings[0].name == "autoscaler-at-max"

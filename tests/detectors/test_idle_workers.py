@@ -80,7 +80,7 @@ def test_idle_workers_show_uneven_load_though_each_replica_got_its_share(found, 
 
 
 def test_waits_for_workers_that_nothing_names_leave_uneven_load_possible():
-    found = perhaps(_ONE_WORKS, "nothing names them")
+    found = perhaps(_ONE_WORKS, "nothing names them", one_replica=True)
     assert (found.name, found.severity) == ("lb-imbalance", pytest.approx(0.5 * 0.4))
     assert found.confidence < 0.5, "it does not make a full runtime less likely"
     assert [each.statement for each in found.evidence] == [
@@ -91,4 +91,9 @@ def test_waits_for_workers_that_nothing_names_leave_uneven_load_possible():
 @pytest.mark.parametrize("changed", [{"waiting": 0.14, "balanced": 0.0}, {"queued": 0.1}, {"most": 1}])
 def test_without_waits_or_with_a_single_worker_uneven_load_cannot_be_judged(changed):
     with pytest.raises(CannotJudgeError, match="nothing names them"):
-        perhaps(replace(_ONE_WORKS, **changed), "nothing names them")
+        perhaps(replace(_ONE_WORKS, **changed), "nothing names them", one_replica=True)
+
+
+def test_of_replicas_that_do_not_show_one_worker_is_less_likely_favoured_than_several():
+    alone, several = (perhaps(replace(_ONE_WORKS, most=n), "unseen", one_replica=False) for n in (1, 2))
+    assert alone.confidence < several.confidence
