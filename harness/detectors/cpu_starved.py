@@ -1,10 +1,12 @@
 """Steps get less CPU than they could use: their nodes run out of it, or they are held at their limits."""
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.cost.node_use import node_use
-from harness.analysis.cost.requested import requests_by
+from harness.analysis.cost.requested import requested, requests_by
 from harness.analysis.cost.resources import Resources, StepNeed, as_cores, step_needs
+from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.scheduling_wait import scheduling_wait
@@ -22,6 +24,7 @@ _BUSY = 0.9
 _SHARE = 0.25
 _SLOWER = 0.5  # of the time on a busy node is lost, as if twice its CPU were wanted: usage shows no more than all of it
 _AT_LIMIT, _SHARE_AT_LIMIT = 0.97, 0.1  # a busy node with some CPU left is well used, not starved
+_MORE = 1.05  # times the pods' requests: nodes that are busy with what was requested slow no step down
 _BY_USE = 0.5  # confidence: a single thread that has one core uses all of it, and no more of two
 _LEAST_GAIN = 0.02  # of the runs' time: less is no bottleneck
 
@@ -38,6 +41,8 @@ def _by_nodes(timeline: Timeline) -> list[Finding]:
         return []
     busy = float((use["share"] > _BUSY).mean())
     if busy < _SHARE or float((use["share"] > _AT_LIMIT).mean()) < _SHARE_AT_LIMIT:
+        return []
+    if _of_requested(timeline, use) < _MORE:
         return []
     hot = sorted(set(use["node"][use["share"] > _BUSY]))
     return [
@@ -58,6 +63,21 @@ def _by_nodes(timeline: Timeline) -> list[Finding]:
             slowed(_SLOWER * busy * (critical_path(timeline).shares[RUNNING] + scheduling_wait(timeline).share)),
         )
     ]  # fmt: skip
+
+
+def _of_requested(timeline: Timeline, use: pd.DataFrame) -> float:
+    """What the nodes use, as a multiple of what the runs' pods on them request; infinite where that is not known.
+
+    Each pod gets what it requests. So steps can only lack CPU where they, or others, use more.
+    """
+    cpu = next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    if cpu is None:
+        return np.inf
+    window = np.searchsorted(throughput(timeline).edges_s, floats(use, "at_s"), side="right") - 1
+    window, used = window[window < cpu.held.size], floats(use, "share")[window < cpu.held.size]
+    some = (cpu.held[window] > 0) & (cpu.room[window] > 0)
+    held = float((cpu.held[window][some] / cpu.room[window][some]).sum())
+    return float(used[some].sum()) / held if held > 0 else np.inf
 
 
 def _by_limits(timeline: Timeline) -> list[Finding]:

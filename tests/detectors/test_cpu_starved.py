@@ -1,10 +1,45 @@
-"""Steps that are held at their CPU limits, by the periods of the kernel's scheduler or by their use."""
+"""Nodes that are out of CPU, and steps that are held at their CPU limits."""
 
 import pytest
 
 from harness.detectors import cpu_starved
-from harness.model.phases import CPU_LIMIT_CORES, NODE_CPU_CORES, POD_CFS_PERIODS, POD_CFS_THROTTLED
+from harness.model.phases import (
+    CPU_LIMIT_CORES,
+    NODE_CPU_CORES,
+    POD_CFS_PERIODS,
+    POD_CFS_THROTTLED,
+    REQUESTED_CPU_CORES,
+    RUNNING,
+)
+from tests.support.injection.case import simulated
+from tests.support.injection.installations import draw
 from tests.support.stories import measured
+from tests.support.timelines import Story
+
+
+@pytest.mark.parametrize(("requested", "starved"), [(2.0, True), (3.7, True), (3.9, False), (6.0, False), (None, True)])
+def test_nodes_that_are_busy_with_what_pods_request_slow_none_of_them(requested, starved, tmp_path):
+    """All four cores of the node are used from 0 to 100 s, in which a pod runs, and none after."""
+    story = Story(intended=1)
+    story.node("n", -60, -50)
+    run = story.submit(0)
+    story.pod(run, "train", "n", (RUNNING, 0, 100))
+    story.run(run, 0, 200)
+    for second in range(0, 200, 10):
+        story.sample(second, NODE_CPU_CORES, 4.0 if second < 100 else 0.1, node="n")
+    if requested is not None:
+        story.sample(0, REQUESTED_CPU_CORES, requested, task="train")
+    found = cpu_starved.detect(story.timeline(tmp_path))
+    assert [each.title for each in found] == starved * [
+        "Nodes were out of CPU for 50% of the time: steps run slower than they could"
+    ]
+
+
+@pytest.mark.parametrize(("number", "starved"), [(945, False), (1354, True)])
+def test_full_nodes_slow_steps_only_where_these_use_more_than_they_request(number, starved):
+    drawn = draw(660094, number)
+    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
+    assert bool(cpu_starved.detect(timeline)) is starved
 
 
 def limited(limit: float, throttled: float | None = None, used: float | None = None):
