@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.cost.node_use import node_use
-from harness.analysis.cost.requested import requested, requests_by
+from harness.analysis.cost.requested import requested_cpu, requests_by
 from harness.analysis.cost.resources import Resources, StepNeed, as_cores, step_needs
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, floats
@@ -70,7 +70,7 @@ def _of_requested(timeline: Timeline, use: pd.DataFrame) -> float:
 
     Each pod gets what it requests. So steps can only lack CPU where they, or others, use more.
     """
-    cpu = next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    cpu = requested_cpu(timeline)
     if cpu is None:
         return np.inf
     window = np.searchsorted(throughput(timeline).edges_s, floats(use, "at_s"), side="right") - 1

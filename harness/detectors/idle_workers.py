@@ -23,7 +23,7 @@ WAITING = 0.15  # of the executions' time: shorter waits are none
 USED = 0.6  # of the workers: with more, nothing is inferred
 
 _FEW_USED = 0.3  # of the workers: with fewer, chance hardly explains it
-_REPLICAS = 2  # at least, for one of them to be favoured
+_REPLICAS = 2  # or workers of one, at least, for one of them to be favoured
 _OF_SEVERAL = 3  # workers; of two, one is often alone by chance
 _COVERED = 0.5  # of the workers had work while executions waited
 _LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
@@ -142,7 +142,7 @@ def perhaps(found: Saturation, unseen: str, *, one_replica: bool) -> Finding:
     Raises:
         CannotJudgeError: hardly any waited, or for the only worker.
     """
-    if found.waiting < WAITING or not found.measured or (one_replica and found.most == 1):
+    if found.waiting < WAITING or not found.measured or found.most < (_REPLICAS if one_replica else 1):
         raise CannotJudgeError(unseen)
     return Finding(
         NAME,

@@ -1,6 +1,6 @@
 """Steps request more than they use: pods wait for nodes that lack a resource by requests, and hardly use it."""
 
-from harness.analysis.cost.requested import requested
+from harness.analysis.cost.requested import requested_cpu
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
 from harness.analysis.waits.quota_waits import quota_waits, refusals
@@ -93,7 +93,7 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
     quota = quota_waits(timeline)
     if quota.share < SHARE or quota.resource != "cpu":
         return []
-    asked = next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    asked = requested_cpu(timeline)
     if asked is None:
         return []
     held = float(asked.held[asked.held > 0].mean()) if asked.held.any() else 0.0

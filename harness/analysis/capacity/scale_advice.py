@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import TAKEN_BACK, provisioning_times
-from harness.analysis.cost.requested import requested
+from harness.analysis.cost.requested import requested_cpu
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
@@ -39,7 +39,7 @@ class ScaleAdvice:
 
 def scale_advice(timeline: Timeline) -> ScaleAdvice | None:
     """Advice from requests, waits and nodes; none when nodes or requests were not observed, or no run ended."""
-    cpu = next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    cpu = requested_cpu(timeline)
     sizes = floats(timeline.run_nodes, "cpu")
     split = waits(timeline)
     if cpu is None or not sizes.size or not split.row.size or cpu.held_hours <= 0:

@@ -45,6 +45,11 @@ def requested(timeline: Timeline) -> tuple[Requested, ...]:
     return tuple(each for each in found if each is not None)
 
 
+def requested_cpu(timeline: Timeline) -> Requested | None:
+    """The requests of cores; none where a task's are unknown."""
+    return next((each for each in requested(timeline) if each.resource == "CPU"), None)
+
+
 def dominant_shares(timeline: Timeline) -> Floats:
     """Per category of the pods' tasks: the largest share of a node's CPUs, memory or GPUs that a pod of it requests.
 

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.cost.requested import requested, requests_by
+from harness.analysis.cost.requested import requested_cpu, requests_by
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import (
@@ -115,7 +115,7 @@ def spare(timeline: Timeline) -> float:
 
     What holds pods back beside the nodes costs no more than that: without it, the nodes would be full.
     """
-    found = next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    found = requested_cpu(timeline)
     if found is None:
         return 1.0
     busy = (found.held > 0) & (found.room > 0)

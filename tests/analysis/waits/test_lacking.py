@@ -166,7 +166,7 @@ def test_without_waits_or_requests_nothing_is_known(missing, tmp_path):
     assert lacking(story.timeline(tmp_path)) is None
 
 
-def waited_for(*waits: tuple[float, float], cores: float = 3.0) -> Story:
+def waited_for(*waits: tuple[float, float]) -> Story:
     """A `train` waits in each of these stretches, for a node of 4 cores on which a `prep` holds 2 from 0 to 20 s."""
     story = Story(intended=1 + len(waits))
     story.node("a", -60, -50)
@@ -178,7 +178,7 @@ def waited_for(*waits: tuple[float, float], cores: float = 3.0) -> Story:
         story.pod(run, "train", None, (UNSCHEDULABLE, begun, end))
         story.pod(run, "train", "a", (RUNNING, 100, 110))
         story.run(run, 0, 110)
-    for task, amount in (("prep", 2.0), ("train", cores)):
+    for task, amount in (("prep", 2.0), ("train", 3.0)):
         story.sample(0, REQUESTED_CPU_CORES, amount, task=task)
     return story
 
