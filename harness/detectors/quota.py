@@ -11,11 +11,10 @@ import numpy as np
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.lacking import amount_of, spare
 from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, quota_waits, refusals
-from harness.analysis.waits.request_ceiling import ceiling
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, moment, refused, slowed
-from harness.detectors.slow_controller import slow_controller
+from harness.detectors.slow_controller import BY_WORKFLOWS, like_quota
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.records import Outcome
@@ -30,7 +29,6 @@ USES = {
 FAULTS = ("quota",)
 
 _SOURCES = (Capability.WORKFLOWS, Capability.POD_EVENTS)
-_BY_WORKFLOWS = {"argo", "kfp"}  # Argo writes no event about a rejected pod
 _AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})")  # in the API server's message
 
 
@@ -43,9 +41,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     by_quota: dict[tuple[str, str], list[Refusal]] = {}
     for each in (*refusals(timeline), *_of_answers(timeline)):
         by_quota.setdefault((each.namespace, each.quota), []).append(each)
-    shows = (Capability.WORKFLOWS,) if timeline.plan.target in _BY_WORKFLOWS else _SOURCES
+    shows = (Capability.WORKFLOWS,) if timeline.plan.target in BY_WORKFLOWS else _SOURCES
     if not by_quota and not any(each.observed(timeline) for each in shows):
-        found = _suspected(timeline) if timeline.plan.target in _BY_WORKFLOWS else None
+        found = _suspected(timeline)
         if found is None:
             raise CannotJudgeError(Capability.WORKFLOWS.reason(timeline))
         return [found]
@@ -94,10 +92,10 @@ def _waited(timeline: Timeline, refused: int) -> float:
 
 def _suspected(timeline: Timeline) -> Finding | None:
     """The finding about pods that wait as for a quota, where nothing says what they wait for."""
-    slow = slow_controller(timeline) if Capability.PODS.observed(timeline) else None
-    found = ceiling(timeline) if slow is not None else None
-    if slow is None or found is None or not found.likely:
+    suspected = like_quota(timeline)
+    if suspected is None:
         return None
+    slow, found = suspected
     namespace, most = found.tenant or timeline.namespace, amount_of(found.resource, round(found.most, 3))
     return Finding(
         NAME,

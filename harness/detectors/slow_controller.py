@@ -9,8 +9,8 @@ from harness.analysis.timeline import Floats, Timeline, distinct
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_limit import Limit, signs
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
-from harness.analysis.waits.quota_waits import LOOKS_S, quota_waits
-from harness.analysis.waits.request_ceiling import ceiling
+from harness.analysis.waits.quota_waits import LOOKS_S, quota_waits, refusals
+from harness.analysis.waits.request_ceiling import Ceiling, ceiling
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.store_cost import crowding
@@ -30,6 +30,8 @@ HELD = {
     "store-full": 0.1,
     "store-unreachable-from-old-nodes": 0.1,
 }
+
+BY_WORKFLOWS = {"argo", "kfp"}  # targets whose pods workflows create: Argo writes no event about a rejected one
 
 _SHARE, _SURELY = 0.12, 0.15
 # What a quick controller takes between two steps; platforms record whole seconds.
@@ -125,6 +127,21 @@ def told_apart(timeline: Timeline) -> SlowController | None:
             "workflows were recorded to say why"
         )
     return slow
+
+
+@remembered
+def like_quota(timeline: Timeline) -> tuple[SlowController, Ceiling] | None:
+    """A wait for pods as for a full quota, where no workflow was read that would tell; none if there is none.
+
+    Raises:
+        CannotJudgeError: no run had consecutive pods.
+    """
+    told = Capability.WORKFLOWS.observed(timeline) or refusals(timeline)
+    if told or timeline.plan.target not in BY_WORKFLOWS or not Capability.PODS.observed(timeline):
+        return None
+    slow = slow_controller(timeline)
+    found = ceiling(timeline) if slow is not None else None
+    return (slow, found) if slow is not None and found is not None and found.likely else None
 
 
 def spent(slow: SlowController) -> str:

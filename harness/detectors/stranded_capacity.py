@@ -9,6 +9,7 @@ from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
+from harness.detectors.slow_controller import like_quota
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
@@ -31,7 +32,7 @@ _METRICS = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
 def detect(timeline: Timeline) -> list[Finding]:
     """What the nodes lacked while pods waited, by requests against allocatable, and how much of it they used.
 
-    Or what a quota on requests lacked.
+    Or what a quota on requests lacked, or seems to.
     """
     wait = scheduling_wait(timeline)
     if wait.share < SHARE:
@@ -90,8 +91,16 @@ def _finding(found: Lacking, wait: SchedulingWait, confidence: float, gain: floa
 
 def _by_quota(timeline: Timeline) -> list[Finding]:
     """A quota on requests is used up, and the nodes use much less CPU than the pods requested."""
-    quota = quota_waits(timeline)
-    if quota.share < SHARE or quota.resource != "cpu":
+    quota, place = quota_waits(timeline), timeline.namespace
+    if quota.share >= SHARE and quota.resource == "cpu":
+        share, is_, confidence, place = quota.share, "is", 0.84, refusals(timeline)[0].namespace
+        said, table, where = "that a quota on requests refused", "events", "message contains 'exceeded quota'"
+    elif (suspected := like_quota(timeline)) is not None and suspected[1].resource == "cpu":
+        slow, most = suspected
+        share, is_, confidence, place = slow.share * most.share, "seems to be", 0.6, most.tenant or place
+        said = f"as if a quota on requests held them below {amount_of('cpu', round(most.most, 3))}"
+        table, where = "spans", ""
+    else:
         return []
     asked = requested_cpu(timeline)
     if asked is None:
@@ -104,12 +113,11 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"The quota is used up by requests of CPU, of which the nodes used {used / held:.0%}",
-            0.84,
+            f"The quota {is_} used up by requests of CPU, of which the nodes used {used / held:.0%}",
+            confidence,
             (
                 Evidence(
-                    f"{quota.share:.1%} of all run time, runs waited for pods that a quota on requests refused",
-                    quota.share, "share", "events", "message contains 'exceeded quota'",
+                    f"{share:.1%} of all run time, runs waited for pods {said}", share, "share", table, where,
                 ),
                 Evidence(
                     f"pods on nodes requested {held:.1f} cores, and all nodes together used {used:.1f} (means)",
@@ -118,8 +126,8 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
             ),
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run): more pods fit "
             "into the same quota.",
-            (f"kubectl describe resourcequota -n {shell_word(refusals(timeline)[0].namespace)}",),
-            slowed(quota.share * (1 - used / held) * (1 - crowding(timeline))),
+            (f"kubectl describe resourcequota -n {shell_word(place)}",),
+            slowed(share * (1 - used / held) * (1 - crowding(timeline))),
         )
     ]  # fmt: skip
 

@@ -16,11 +16,12 @@ from harness.model.phases import RUNNING
 from harness.model.records import Outcome
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.quota import Quota
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import Quota as Limits
 from tests.support.injected.control_plane import waiting
 from tests.support.injected.loads import steady
 from tests.support.injected.services import noisy_tenants
-from tests.support.injection.case import Case, simulated
+from tests.support.injection.case import Case, profile_of, simulated
 from tests.support.real_kubernetes import RealCluster
 from tests.support.timelines import Story
 
@@ -193,13 +194,15 @@ def test_the_words_of_a_real_api_server_are_read_and_the_simulated_one_has_the_s
     assert simulated.refusal(Pod("second", "a", Shape(1500, 2**30), ())) == message
 
 
-def drawn_without_workflows(*faults: str, place: Path) -> Diagnosis:
-    """More pods at once than either fault lets through, on a platform that has room for them."""
+def drawn_without_workflows(*faults: str, place: Path, cpu: float = 0.8) -> Diagnosis:
+    """More pods at once than either fault lets through, on a platform that has room for them. Steps use `cpu` cores."""
     case = Case(
         faults=faults, runs=150, over_s=60.0, step_s=10.0, without=frozenset({"workflows", "controller metrics"}),
         whole=True,
     )  # fmt: skip
-    return diagnose(simulated(case, 1.0, 5, place=place))
+    profile = profile_of(case)
+    profile = replace(profile, steps=tuple(replace(step, cpu=fixed(cpu)) for step in profile.steps))
+    return diagnose(simulated(case, 1.0, 5, profile, place))
 
 
 def test_without_workflows_pods_that_come_when_others_end_are_a_sign_of_it(tmp_path):
@@ -212,6 +215,17 @@ def test_without_workflows_pods_that_come_when_others_end_are_a_sign_of_it(tmp_p
     assert first.confidence < 0.95
     assert first.commands == ("kubectl describe resourcequota -n kubeflow",)
     assert not {each.name for each in diagnosis.findings} & {"controller-backlog", "controller-requeue"}
+
+
+@pytest.mark.parametrize(("cpu", "hardly"), [(0.1, True), (0.8, False)])
+def test_without_workflows_requests_of_what_is_hardly_used_seem_to_use_a_quota_up(cpu, hardly, tmp_path):
+    diagnosis = drawn_without_workflows("quota@0s", place=tmp_path, cpu=cpu)
+    found = {each.name: each for each in diagnosis.findings}
+    assert ("stranded-capacity" in found) is hardly
+    if hardly:
+        finding = found["stranded-capacity"]
+        assert finding.title.startswith("The quota seems to be used up by requests of CPU, of which the nodes used ")
+        assert finding.evidence[0].statement.endswith("as if a quota on requests held them below 4 cores")
 
 
 def test_without_workflows_a_slow_controller_is_no_sign_of_it(tmp_path):
