@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.analysis.waits.store_cost import crowding, store_cost
+from harness.analysis.waits import store_cost as costing
+from harness.analysis.waits.store_cost import SLOW, StoreCost, crowding, store_cost
 from harness.detectors import autoscaler_at_max, nodes_exhausted, stranded_capacity
 from harness.model.phases import RUNNING, STORING
 from tests.support.injected.nodes import overstated
@@ -47,6 +48,20 @@ def test_each_step_reads_what_the_one_before_it_stored_but_for_loops(tasks, read
     cost = store_cost(storing(tasks, tmp_path))
     assert cost.storing == pytest.approx(0.2, rel=0.01)
     assert cost.whole == pytest.approx(cost.storing * (1 + read))
+
+
+@pytest.mark.parametrize(("stretches", "read"), [(2, 0.0), (4, 1 / 2), (16, 1 / 2)])
+def test_the_first_stretches_of_pods_show_which_steps_there_are(stretches, read, monkeypatch, tmp_path):
+    """Two of each pod, and two pods of each run."""
+    monkeypatch.setattr(costing, "_ENOUGH", stretches)
+    cost = store_cost(storing(["first", "second"], tmp_path))
+    assert cost.whole == pytest.approx(cost.storing * (1 + read))
+
+
+@pytest.mark.parametrize(("whole", "taken"), [(SLOW - 0.001, 0.0), (SLOW, 1.5 * SLOW), (0.6, 0.9), (0.7, 1.0)])
+def test_a_store_is_slow_from_a_share_of_the_time_on(whole, taken, monkeypatch, tmp_path):
+    monkeypatch.setattr(costing, "store_cost", lambda _: StoreCost(whole, whole))
+    assert crowding(storing(["only"], tmp_path)) == pytest.approx(taken)
 
 
 @pytest.mark.parametrize(("seconds", "taken"), [(0.8, 0.0), (2.0, 0.3), (9.0, 1.0)])
