@@ -90,19 +90,25 @@ def _finding(found: Lacking, wait: SchedulingWait, confidence: float, gain: floa
 
 
 def _by_quota(timeline: Timeline) -> list[Finding]:
-    """A quota on requests is used up, and the nodes use much less CPU than the pods requested."""
-    quota, place = quota_waits(timeline), timeline.namespace
+    """A quota on requests is used up, or seems to be."""
+    quota, waited = quota_waits(timeline), "of all run time, runs waited for pods"
     if quota.share >= SHARE and quota.resource == "cpu":
-        share, is_, confidence, place = quota.share, "is", 0.84, refusals(timeline)[0].namespace
-        said, table, where = "that a quota on requests refused", "events", "message contains 'exceeded quota'"
-    elif (suspected := like_quota(timeline)) is not None and suspected[1].resource == "cpu":
-        slow, most = suspected
-        share, is_, confidence, place = slow.share * most.share, "seems to be", 0.6, most.tenant or place
-        said = f"as if a quota on requests held them below {amount_of('cpu', round(most.most, 3))}"
-        table, where = "spans", ""
-    else:
-        return []
-    asked = requested_cpu(timeline)
+        text = f"{quota.share:.1%} {waited} that a quota on requests refused"
+        said = Evidence(text, quota.share, "share", "events", "message contains 'exceeded quota'")
+        return _used_up(timeline, "is used up", 0.84, said, refusals(timeline)[0].namespace)
+    suspected = like_quota(timeline)
+    if suspected is not None and suspected[1].resource == "cpu":
+        slow, found = suspected
+        share, most = slow.share * found.share, amount_of("cpu", round(found.most, 3))
+        text = f"{share:.1%} {waited} as if a quota on requests held them below {most}"
+        said = Evidence(text, share, "share", "spans")
+        return _used_up(timeline, "seems to be used up", 0.6, said, found.tenant or timeline.namespace)
+    return []
+
+
+def _used_up(timeline: Timeline, state: str, confidence: float, waited: Evidence, namespace: str) -> list[Finding]:
+    """The finding about a quota on CPU, where the nodes use much less than the pods requested."""
+    asked, share = requested_cpu(timeline), waited.value or 0.0
     if asked is None:
         return []
     held = float(asked.held[asked.held > 0].mean()) if asked.held.any() else 0.0
@@ -113,12 +119,10 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"The quota {is_} used up by requests of CPU, of which the nodes used {used / held:.0%}",
+            f"The quota {state} by requests of CPU, of which the nodes used {used / held:.0%}",
             confidence,
             (
-                Evidence(
-                    f"{share:.1%} of all run time, runs waited for pods {said}", share, "share", table, where,
-                ),
+                waited,
                 Evidence(
                     f"pods on nodes requested {held:.1f} cores, and all nodes together used {used:.1f} (means)",
                     used, "cores", "samples", f"metric = {NODE_CPU_CORES}",
@@ -126,7 +130,7 @@ def _by_quota(timeline: Timeline) -> list[Finding]:
             ),
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run): more pods fit "
             "into the same quota.",
-            (f"kubectl describe resourcequota -n {shell_word(place)}",),
+            (f"kubectl describe resourcequota -n {shell_word(namespace)}",),
             slowed(share * (1 - used / held) * (1 - crowding(timeline))),
         )
     ]  # fmt: skip
