@@ -32,7 +32,7 @@ SHIFTS: Mapping[str, float] = {
     "image-pull": 0.33,
     "lb-imbalance": 0.87,
     "node-pressure": 1.84,
-    "nodes-exhausted": 0.34,
+    "nodes-exhausted": 0.40,
     "oom": 1.58,
     "parallelism-cap": 1.61,
     "quota": 1.96,

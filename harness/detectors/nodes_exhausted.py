@@ -1,8 +1,8 @@
-"""Pods wait for nodes and none are added: the cluster's nodes are the limit."""
+"""Pods wait for nodes, and none are added or too few: the cluster's nodes are the limit."""
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import lacking
-from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
@@ -16,13 +16,19 @@ EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0}
 OVERSTATED_EARLY = True
 FAULTS = ("nodes-exhausted",)
 
+_MUCH, _PULLS = 0.3, 0.2  # of the runs' time, and of the wait
+_LATE = 0.8  # of what more nodes save, nodes that come sooner save, too, and those explain the wait first
+
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Most of the wait for a node passes with none being provisioned."""
+    """Most of the wait for a node passes with none being provisioned, or there would be too few of them anyway."""
     wait = scheduling_wait(timeline)
-    if wait.share < SHARE or wait.provisioning > wait.unschedulable:
+    late = wait.provisioning > wait.unschedulable
+    if wait.share < SHARE or (late and not _too_few(wait)):
         return []
     gain = GAIN * wait.share * (1 - wait.pulls)
+    if late:
+        gain = min(gain, _LATE * wait.for_provisioning)
     if gain < LEAST_GAIN:
         return []  # pods on new nodes would pull for as long as they wait now
     found = lacking(timeline)
@@ -40,3 +46,8 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(gain * (1 - crowding(timeline))),
         )
     ]
+
+
+def _too_few(wait: SchedulingWait) -> bool:
+    """Whether pods wait long for nodes that come, and the autoscaler said that it may add no more of some."""
+    return bool(wait.at_max) and wait.grew and wait.provisioning >= _MUCH and wait.pulls < _PULLS

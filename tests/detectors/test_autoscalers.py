@@ -4,11 +4,13 @@ Sources: cluster-autoscaler's events of scale-ups and its reasons for skipping a
 quoted in its issues); Karpenter's events of pods, NodeClaims and nodes (public source and documentation).
 """
 
+from dataclasses import replace
+
 import pytest
 
 from harness.analysis.capacity.autoscaling import provisioning_times, requests
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors import diagnose
+from harness.detectors import autoscaler_at_max, autoscaler_slow, diagnose, nodes_exhausted
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.injected.loads import steady
 from tests.support.injected.nodes import autoscaled, spot
@@ -188,3 +190,28 @@ def test_where_others_pull_and_nobody_waits_for_that_waits_for_nodes_count(tmp_p
     assert held.pulling > 0.7
     assert held.queued_by_pulls < 0.01
     assert diagnose(timeline, {}).findings[0].name == "autoscaler-at-max"
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "named"),
+    [
+        ({}, True),
+        ({"at_max": ""}, False),
+        ({"grew": False}, False),
+        ({"provisioning": 0.25}, False),
+        ({"pulls": 0.3}, False),
+    ],
+)
+def test_where_nodes_come_late_and_the_autoscaler_may_add_no_more_there_are_too_few(
+    otherwise, named, monkeypatch, tmp_path
+):
+    """Its maximum alone is not to blame: with a higher one, too, pods wait until nodes are there."""
+    timeline = waiting(*AT_MAX[0], ready=16.0).timeline(tmp_path)
+    wait = replace(scheduling_wait(timeline), unschedulable=0.1, provisioning=0.5, pulls=0.1)
+    for detector in (nodes_exhausted, autoscaler_at_max, autoscaler_slow):
+        monkeypatch.setattr(detector, "scheduling_wait", lambda _: replace(wait, **otherwise))
+    found = nodes_exhausted.detect(timeline)
+    assert bool(found) is named
+    assert autoscaler_at_max.detect(timeline) == []
+    (slow,) = autoscaler_slow.detect(timeline)
+    assert all(each.severity < slow.severity for each in found)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.services.contention import NONE, shared
+from harness.analysis.services.contention import NONE, Contention, shared
 
 
 def on_cores(came, work, cores):
@@ -94,3 +94,10 @@ def test_whatever_was_recorded_it_is_a_probability_and_a_share(intervals):
     assert 0 <= found.p <= 1
     assert -1e-9 <= found.lost < 1
     assert found.cores >= 1
+
+
+@pytest.mark.parametrize(
+    ("cores", "p", "likely"), [(12.0, 3e-3, True), (12.0, 7e-3, False), (3.0, 3e-3, False), (3.0, 5e-4, True)]
+)
+def test_weaker_signs_suffice_where_many_compute_at_once(cores, p, likely):
+    assert Contention(cores, 0.3, p).likely is likely
