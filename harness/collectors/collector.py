@@ -87,6 +87,11 @@ class ObserverSettings:
     redact: tuple[str, ...] = ()
     redact_from: Path | None = None
 
+    @property
+    def own_namespaces(self) -> tuple[str, ...]:
+        """Those of the runs; empty where that is every namespace."""
+        return self.tenants or ((self.namespace,) if self.namespace else ())
+
     @classmethod
     def of(
         cls, plan: Plan, credentials: Credentials, environment: Mapping[str, str], redact_from: Path | None = None

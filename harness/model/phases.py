@@ -67,6 +67,8 @@ LIMITS = "Limits"  # Event.reason: how many workflows Argo's controller runs at 
 CONTROLLER_SETTINGS = "workflow-controller-configmap"  # Event.object, and the name of its ConfigMap
 PARALLELISM, NAMESPACE_PARALLELISM = "parallelism", "namespaceParallelism"  # limits on running workflows
 
+WORKFLOW = "Workflow"  # Event.kind: Event.reason is a phase that Argo's controller gave it, or that of its events
+
 # Event.kind "Task": Event.reason is the state of a task that failed, waits or was skipped, or CACHED; Event.object is
 # the task's name, Event.message what the platform says about it.
 OF_TASK = "Task"
@@ -113,6 +115,8 @@ OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
 COMING_NODES = "coming_nodes"  # machines that Karpenter has claimed and that take no pods yet
 NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
+# Of a resource quota; labels: namespace, quota, resource (requests.cpu, pods, …), type (used, hard).
+QUOTA_AMOUNT = "quota_amount"
 # Resource requests of pods; labels: task, or pod for one that differs from the others of its task.
 REQUESTED_CPU_CORES = "requested_cpu_cores"
 REQUESTED_MEMORY_BYTES = "requested_memory_bytes"
@@ -132,3 +136,11 @@ PROCESS_CPU_SECONDS = "process_cpu_seconds"
 PROCESS_PEAK_BYTES = "process_peak_bytes"
 GENERATOR_CPU = "generator_cpu"  # share of one core; labels: worker
 GENERATOR_RATE = "generator_rate"  # submissions per second that a bare loop could send before t0; labels: worker
+# What holds until it is written again. Of other metrics, samples from before the first arrival tell of another test.
+LASTING = frozenset(
+    {
+        CLAIM_CAPACITY_BYTES, STORE_CAPACITY_BYTES, MYSQL_MOST_CONNECTIONS, OBSERVER_REQUESTS, REQUESTED_CPU_CORES,
+        REQUESTED_MEMORY_BYTES, REQUESTED_GPUS, REQUESTED_EPHEMERAL_BYTES, CPU_LIMIT_CORES, REPLICA_WORKERS,
+        GENERATOR_RATE, QUOTA_AMOUNT,
+    }
+)  # fmt: skip

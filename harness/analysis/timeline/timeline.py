@@ -32,7 +32,7 @@ from harness.analysis.timeline.names import Names
 from harness.analysis.timeline.ownership import namespace_of, of_others, runs_of_events
 from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.model.inert import shell_word
-from harness.model.phases import COMPUTING, POD_PHASES, RUN, SCHEDULING, SERVICE_PHASES, UNSCHEDULABLE
+from harness.model.phases import COMPUTING, LASTING, POD_PHASES, RUN, SCHEDULING, SERVICE_PHASES, UNSCHEDULABLE
 from harness.model.plan import Plan
 from harness.model.records import Outcome
 
@@ -72,7 +72,7 @@ class Timeline:
         events: at_s, kind, object, reason, message, source, run, count, type, namespace, of this test's runs, the
             platform and the cluster; kind, reason, source, type and namespace are categories.
         others_events: the same of other workloads.
-        samples: metric, at_s, value, labels (a JSON text).
+        samples: metric, at_s, value, labels (a JSON text), of the test's own time (see `LASTING`).
         nodes: name, pool, created_s, ready_s, gone_s, gpus_s (when its GPUs could be allocated, by the observer's
             clock), cpu, memory, gpu, pods, spot, price, virtual (no machine), machine (its type's name).
         skew_s: by how much the platform's clock is ahead; its timestamps above are already corrected.
@@ -115,7 +115,7 @@ class Timeline:
         runs = runs.assign(**{name: category(runs[name]) for name in _OF_RUNS})
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
         tasks = described_tasks(spans, ids, names, runs["run"], start_at)
-        foreign, samples = observed[unknown], shifted(samples, start_at, at="at_s")
+        foreign, samples = observed[unknown], _of_test(shifted(samples, start_at, at="at_s"))
         happened = shifted(events, start_at, at="at_s")
         columns = {str(name): spans[name] for name in spans}
         del submissions, spans, events, observed  # and each column of spans once its intervals are there
@@ -302,6 +302,12 @@ class Timeline:
     def is_open(self) -> Bools:
         """Per row of `runs`: accepted, and unfinished when the observation ended (censored)."""
         return (self.runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool) & ~self.is_over
+
+
+def _of_test(samples: pd.DataFrame) -> pd.DataFrame:
+    """Samples of the test's own time, and what holds from before: other values are those of an earlier test."""
+    kept = (samples["at_s"] >= 0) | samples["metric"].isin(LASTING)
+    return samples if kept.all() else samples[kept].reset_index(drop=True)
 
 
 def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: pd.DataFrame) -> int:

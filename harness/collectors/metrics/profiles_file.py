@@ -83,8 +83,10 @@ class Metric:
                 return {str(q): f"histogram_quantile({q}, {inner})" for q in QUANTILES}
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a series has the required labels."""
+        """Whether a series of a page has the required labels; its job is the page's."""
         for label, wanted in self.where:
+            if label == "job":
+                continue
             value = labels.get(label, "")
             if not (re.fullmatch(wanted[1:], value) if wanted.startswith("~") else value == wanted):
                 return False
@@ -110,8 +112,13 @@ def names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
-def load(name: str, namespaces: tuple[str, ...] = ()) -> Profile:
-    """The built-in profile `name`, or the one in the file `name`; ``$platform`` in it stands for `namespaces`.
+def load(name: str, platform: tuple[str, ...] = (), own: tuple[str, ...] = ()) -> Profile:
+    """The built-in profile `name`, or the one in the file `name`.
+
+    Args:
+        name: of the profile.
+        platform: the platform's namespaces, for which ``$platform`` stands in it; none is every namespace.
+        own: those of the runs; with the platform's, they are ``$observed``.
 
     Raises:
         ConfigError: it does not exist or is invalid.
@@ -123,7 +130,9 @@ def load(name: str, namespaces: tuple[str, ...] = ()) -> Profile:
         raise ConfigError(
             f"there is no metric profile '{name}'", f"profiles are: {', '.join(names())}, or a .yaml file"
         ) from error
-    text = text.replace("$platform", "|".join(map(re.escape, namespaces)) or ".*")
+    observed = (*platform, *own) if platform and own else ()
+    for sign, namespaces in (("$platform", platform), ("$observed", observed)):
+        text = text.replace(sign, "|".join(map(re.escape, dict.fromkeys(namespaces))) or ".*")
     document = next(iter(reading.parse_yaml(text, f"the metric profile {path}")), None)
     if not isinstance(document, dict) or not isinstance(document.get("metrics"), list):
         raise ConfigError(f"the metric profile {path} has no list 'metrics'", "take a built-in profile as an example")

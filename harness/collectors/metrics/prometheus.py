@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import orjson
 
 from harness.collectors.collector import Observation
-from harness.collectors.metrics.profiles_file import Metric, Profile, load, names
+from harness.collectors.metrics.profiles_file import Kind, Metric, Profile, load, names
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
@@ -22,17 +22,22 @@ from harness.targets.credentials import Credentials
 _MAX_POINTS = 10_000  # per series and query; Prometheus refuses more than 11,000
 _MAX_SERIES = 2_000  # per metric; more are due to a label too many
 _LAST_S = 2**33  # in the year 2242; nanoseconds until then fit 64 bits
-_SCRAPES_PER_WINDOW = 4  # a rate needs two, and one may be missing or late
+_SCRAPES_PER_RATE = 2
+_SCRAPES_PER_WINDOW = 4  # one may be missing or late
 _BAD_QUERY = frozenset({400, 422})
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One PromQL expression of a metric; `quantile` is "" unless the metric is a histogram."""
+    """The values of a metric under the `name` that it has here; `quantile` is "" unless it is a histogram."""
 
     metric: Metric
-    promql: str
+    name: str
     quantile: str
+
+    def promql(self, window_s: int) -> str:
+        """The expression; a rate is taken over `window_s`."""
+        return self.metric.queries(self.name, window_s)[self.quantile]
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
         """The labels of a sample, from those of a series."""
@@ -112,10 +117,10 @@ class Prometheus:
         self._window_s = self._step_s * _SCRAPES_PER_WINDOW
         health = SourceHealth("prometheus", observation.journal)
         self._polling = Polling(health, self._read, 2.0 * self._step_s, remembers=True)
-        started_s = (observation.plan.started_at or self._journal.now()) // 10**9
-        self._start_s = started_s - self._window_s
+        self._start_s = (observation.plan.started_at or self._journal.now()) // 10**9
         # By an earlier observer.
         self._recorded_s = {each.metric: each.at // 10**9 for each in observation.folder.records(Sample)}
+        self._moved: dict[tuple[object, ...], bool] = {}  # by series: it was not always 0
         self._queries: list[Query] = []
         self._done_s: dict[Query, int] = {}
 
@@ -140,8 +145,7 @@ class Prometheus:
         for metric in self._metrics:
             found = next((name for name in metric.any_of if name + metric.suffix in existing), None)
             if found and metric not in known:
-                queries = metric.queries(found, self._window_s).items()
-                self._queries += [Query(metric, promql, quantile) for quantile, promql in queries]
+                self._queries += [Query(metric, found, quantile) for quantile in metric.queries(found, self._window_s)]
 
     def _record(self, query: Query) -> None:
         name = query.metric.name
@@ -151,7 +155,7 @@ class Prometheus:
         if start_s > end_s:
             return
         try:
-            found = list(self._api.series(query.promql, start_s, end_s, self._step_s))
+            found = list(self._values(query, start_s, end_s))
         except UnreachableError as error:
             if error.status not in _BAD_QUERY:
                 raise
@@ -159,8 +163,26 @@ class Prometheus:
             self._journal.note(NOT_REACHABLE, f"prometheus {name}", str(error))
             return
         for labels, at, value in found:
-            self._journal.write(Sample(name, at, value, query.labels(labels)))
+            sample = Sample(name, at, value, query.labels(labels))
+            series = (name, *sample.labels.items())
+            # Of what never happens there are thousands of rates: the first one says that it is watched.
+            if value or query.metric.kind is Kind.GAUGE or self._moved.get(series, True):
+                self._journal.write(sample)
+            self._moved[series] = self._moved.get(series, False) or value != 0
         self._done_s[query] = end_s
+
+    def _values(self, query: Query, start_s: int, end_s: int) -> Iterator[tuple[dict[str, str], int, float]]:
+        """The values of the test's own time: until a rate's window fits into it, the window begins with the test.
+
+        What ran before it may have had other settings: those that the test is about.
+        """
+        whole_s = self._start_s + self._window_s
+        while start_s < min(whole_s, end_s + 1) and query.metric.kind is not Kind.GAUGE:
+            since_start_s = start_s - self._start_s
+            if since_start_s >= _SCRAPES_PER_RATE * self._step_s:
+                yield from self._api.series(query.promql(since_start_s), start_s, start_s, self._step_s)
+            start_s += self._step_s
+        yield from self._api.series(query.promql(self._window_s), start_s, end_s, self._step_s)
 
 
 def open_collector(observation: Observation) -> Prometheus | None:
@@ -173,6 +195,6 @@ def open_collector(observation: Observation) -> Prometheus | None:
     if not settings.prometheus:
         return None
     wanted = names() if settings.profiles is None else settings.profiles
-    profiles = [load(name, settings.platform_namespaces) for name in wanted]
+    profiles = [load(name, settings.platform_namespaces, settings.own_namespaces) for name in wanted]
     exchange = observation.connect("prometheus", settings.prometheus, Credentials(token=settings.prometheus_token))
     return Prometheus(observation, PrometheusApi(exchange), profiles)

@@ -137,6 +137,7 @@ class Scraping:
     def __init__(self, observation: Observation, pages: list[tuple[Profile, Exchange]]) -> None:
         self._journal = observation.journal
         self._before: dict[Exchange, Scrape] = {}
+        self._started_at = observation.plan.started_at
         every_s = observation.settings.scrape_every_s
         self._pages = [
             Polling(
@@ -164,7 +165,8 @@ class Scraping:
         for metric in profile.metrics:
             for sample in samples(metric, scrape, self._before.get(exchange)):
                 self._journal.write(sample)
-        self._before[exchange] = scrape
+        if scrape.at >= self._started_at:  # growth since an earlier one is not the test's
+            self._before[exchange] = scrape
 
 
 def fetch(exchange: Exchange) -> Page:
@@ -192,5 +194,5 @@ def open_collector(observation: Observation) -> Scraping | None:
     pages: list[tuple[Profile, Exchange]] = []
     for name, address in settings.metrics:
         exchange = observation.connect(f"metrics {name}", address)
-        pages.append((load(name, settings.platform_namespaces), exchange))
+        pages.append((load(name, settings.platform_namespaces, settings.own_namespaces), exchange))
     return Scraping(observation, pages) if pages else None

@@ -140,13 +140,17 @@ class Counted:
         lines = [
             f"run_server_create_requests {count!r}",
             "run_server_run_count 42",
-            f'grpc_server_handled_total{{grpc_method="CreateRun",grpc_code="OK",pod="a"}} {count!r}',
-            f'grpc_server_handled_total{{grpc_method="CreateRun",grpc_code="OK",pod="b"}} {count!r}',
+            f'grpc_server_handled_total{{grpc_service="api.RunService",grpc_method="CreateRun",grpc_code="OK",pod="a"}} {count!r}',
+            f'grpc_server_handled_total{{grpc_service="api.RunService",grpc_method="CreateRun",grpc_code="OK",pod="b"}} {count!r}',
         ]
         for bound, share in (("0.1", 0.0), ("0.5", 0.5), ("1", 1.0), ("+Inf", 1.0)):
             lines.append(
-                f'grpc_server_handling_seconds_bucket{{grpc_method="CreateRun",le="{bound}"}} {share * count!r}'
+                f'grpc_server_handling_seconds_bucket{{grpc_service="api.RunService",grpc_method="CreateRun",le="{bound}"}} {share * count!r}'
             )
+        lines.append(
+            f'grpc_server_handled_total{{grpc_service="etcdserverpb.KV",grpc_method="Txn",grpc_code="OK"}} {count}'
+        )
+        lines.append("resource_manager_workflow_gc 0")
         return 200, "\n".join(lines) + "\n"
 
 
@@ -178,7 +182,9 @@ def test_a_real_prometheus_is_queried_for_existing_metrics_and_each_sample_is_re
         "kfp_runs",
         "kfp_requests_per_s",
         "kfp_request_seconds",
+        "kfp_workflows_deleted_per_s",
     }
+    assert sum(sample.metric == "kfp_workflows_deleted_per_s" for sample in found) <= 2  # once by each observer
     keys = [(sample.metric, sample.at, tuple(sorted(sample.labels.items()))) for sample in found]
     assert len(keys) == len(set(keys))
     last = {(s.metric, s.labels.get("quantile", "")): s for s in found}
@@ -190,6 +196,39 @@ def test_a_real_prometheus_is_queried_for_existing_metrics_and_each_sample_is_re
     assert last["kfp_request_seconds", "0.99"].value == pytest.approx(0.99, abs=0.01)
     assert {s.value for s in found if s.metric == "kfp_runs"} == {42.0}
     assert not [event for event in folder.records(Event) if event.kind == "Observer"]
+
+
+def test_nothing_before_the_test_is_asked_for_and_the_first_windows_begin_with_it(tmp_path: Path) -> None:
+    asked: list[tuple[int, int, str]] = []
+
+    def answer(path: str, query: dict[str, str]) -> Answer:
+        if path.endswith("/query"):
+            names_here = ("argo_workflows_queue_adds_count", "argo_workflows_queue_depth_gauge")
+            found = [{"metric": {"__name__": name}, "value": [0, "1"]} for name in names_here]
+            return 200, {"status": "success", "data": {"resultType": "vector", "result": found}}
+        asked.append((int(query["start"]), int(query["end"]), query["query"]))
+        return 200, {"status": "success", "data": {"resultType": "matrix", "result": []}}
+
+    with Served(answer) as served, RunFolder(tmp_path).recorder() as recorder:
+        about = observation(tmp_path, recorder, prometheus=served.url, scrape_every_s=15.0, profiles=("argo",))
+        started_s = (time.time_ns() // 10**9 - 120) // 15 * 15
+        collector = prometheus.open_collector(replace(about, plan=replace(about.plan, started_at=started_s * 10**9)))
+        assert collector is not None
+        stop = threading.Event()
+        stop.set()
+        collector.collect(stop)
+    assert min(start for start, _, _ in asked) > started_s
+    gauges = [(start - started_s) for start, _, query in asked if "rate(" not in query]
+    assert gauges[:1] == [15]
+    windows = {
+        start - started_s: (end - start, query.partition("[")[2].partition("]")[0])
+        for start, end, query in asked
+        if "rate(" in query
+    }
+    assert windows[30] == (0, "30s")
+    assert windows[45] == (0, "45s")
+    assert windows[60][1] == "60s"
+    assert windows[60][0] >= 45
 
 
 def test_long_ranges_are_queried_in_chunks_without_duplicate_points() -> None:
