@@ -42,6 +42,7 @@ RIGHTS = (
     Right("", "pods", _FOLLOW, "no phases of runs: where the time went can't be judged"),
     Right("", "events", _FOLLOW, "no reasons why pods wait or fail"),
     Right("", "persistentvolumeclaims", _FOLLOW, "volumes are not assigned to the store or the database"),
+    Right("", "resourcequotas", ("list",), "whether a quota was used up is seen only in workflows that are read"),
     Right("", "pods/log", ("get",), "storing outputs can't be separated from running"),
     Right("argoproj.io", "workflows", _FOLLOW, "the lag of the platform behind its workflows can't be judged"),
     Right("", "configmaps", ("get",), "which of Argo's limits holds workflows back", only=CONTROLLER_SETTINGS),

@@ -1,6 +1,7 @@
 """A namespace's resource quota has no room left: it rejects pods, or runs.
 
-Where no workflows are read, nothing says so; then pods that come only when others end are a sign of it.
+Refusals say so, and the amounts that the API server counts. Where neither is read, pods that come only when others end
+are a sign of it.
 """
 
 import re
@@ -10,6 +11,7 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.lacking import amount_of, spare
+from harness.analysis.waits.quota_use import UsedUp, used_up
 from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, quota_waits, refusals
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
@@ -17,8 +19,9 @@ from harness.detectors.detector import CannotJudgeError, moment, refused, slowed
 from harness.detectors.slow_controller import BY_WORKFLOWS, like_quota
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
+from harness.model.phases import QUOTA_AMOUNT
 from harness.model.records import Outcome
-from harness.model.units import counted
+from harness.model.units import counted, format_bytes
 
 NAME = "quota"
 NEEDS = (Capability.RUNS,)
@@ -28,6 +31,8 @@ USES = {
 }
 FAULTS = ("quota",)
 
+MIN_OF_WAITS = 0.5  # of the time that runs wait for pods: then most of it is the quota's
+_FIX = "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help."
 _SOURCES = (Capability.WORKFLOWS, Capability.POD_EVENTS)
 _AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})")  # in the API server's message
 
@@ -42,6 +47,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     for each in (*refusals(timeline), *_of_answers(timeline)):
         by_quota.setdefault((each.namespace, each.quota), []).append(each)
     shows = (Capability.WORKFLOWS,) if timeline.plan.target in BY_WORKFLOWS else _SOURCES
+    if not by_quota and (full := [each for each in used_up(timeline) if each.of_waits >= MIN_OF_WAITS]):
+        return [_by_use(timeline, full[0])]
     if not by_quota and not any(each.observed(timeline) for each in shows):
         found = _suspected(timeline)
         if found is None:
@@ -61,6 +68,32 @@ def _of_answers(timeline: Timeline) -> Iterator[Refusal]:
             yield Refusal(row, "", float(due[row]), message, tenant, namespace, answer=True)
 
 
+def _by_use(timeline: Timeline, full: UsedUp) -> Finding:
+    """The finding about a quota whose amounts were read, and of which no refusal was."""
+    used, hard = (_amount(full.resource, each) for each in (full.used, full.hard))
+    name, place = shell_word(full.quota), shell_word(full.namespace)
+    return Finding(
+        NAME,
+        f"The namespace {full.namespace} has no quota left: {full.quota} had no room for another pod "
+        f"({full.resource}: {used} of {hard} used)",
+        0.9,
+        (
+            Evidence(
+                f"during {full.of_waits:.0%} of the time for which runs waited for their next pod, the quota was used "
+                f"up; that is {full.share:.0%} of all run time",
+                full.share, "share", "samples", f"metric = {QUOTA_AMOUNT}",
+            ),
+        ),
+        _FIX,
+        (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
+        slowed(full.share * spare(timeline) * (1 - crowding(timeline))),
+    )  # fmt: skip
+
+
+def _amount(resource: str, amount: float) -> str:
+    return format_bytes(amount) if "memory" in resource or "storage" in resource else f"{amount:g}"
+
+
 def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
     """The finding about one quota."""
     quota, namespace = said[0].quota, said[0].namespace
@@ -76,7 +109,7 @@ def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
         f"{who}: {quota} rejects {what}{room and f' ({room})'}",
         0.95,
         tuple(_evidence(pods, [each for each in said if each.row is None], answers)),
-        "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help.",
+        _FIX,
         (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
         max(
             slowed(_waited(timeline, len(pods)) * spare(timeline) * (1 - crowding(timeline))) if pods else 0.0,

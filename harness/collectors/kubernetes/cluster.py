@@ -14,6 +14,7 @@ from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.other_pods import OtherPods
 from harness.collectors.kubernetes.pods import label_of
 from harness.collectors.kubernetes.pvcs import Claims
+from harness.collectors.kubernetes.quotas import EVERY_S, SOURCE, Quotas
 from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
 from harness.collectors.kubernetes.replicas import Replicas, has_replicas
 from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
@@ -55,8 +56,9 @@ class Cluster:
         self._node_claims = NodeClaims(journal, since, recorded)
         self._karpenter = False
         self._reader = WorkflowReader(
-            self._api, self._workflows, journal, observation.activity, lambda: self._pods.working
-        )
+            self._api, self._workflows, journal, observation.activity,
+            lambda: self._pods.working, lambda: frozenset(self._pods.runs),
+        )  # fmt: skip
         self._reflectors: list[Reflector] = []
         self._pod_reflectors: list[Reflector] = []
         self._workflow_reflectors: list[Reflector] = []
@@ -102,7 +104,10 @@ class Cluster:
         )
 
     def _follow(self, stop: threading.Event) -> None:
-        followed: list[Reflector | WorkflowReader | Polling] = [*self._reflectors, self._heartbeat()]
+        own = self._observation.settings.own_namespaces or (self._api.context_namespace,)
+        quotas = Quotas(self._api, self._journal, filter(None, own))
+        polled = Polling(SourceHealth(SOURCE, self._journal, brief_s=_BRIEF_S), quotas.read, EVERY_S)
+        followed: list[Reflector | WorkflowReader | Polling] = [*self._reflectors, self._heartbeat(), polled]
         if self._workflow_reflectors:
             followed.append(self._reader)
         threads = [
@@ -143,7 +148,7 @@ class Cluster:
         self._api.get(_VERSION)
         settings = self._observation.settings
         platform = settings.platform_namespaces
-        own = settings.tenants or (settings.namespace or self._api.context_namespace,)
+        own = settings.own_namespaces or (self._api.context_namespace,)
         namespaces = tuple(dict.fromkeys(name for name in (*own, *platform) if name))
         label = label_of(self._observation.plan.target)
         steps, others = {"labelSelector": label}, {"labelSelector": f"!{label}"}

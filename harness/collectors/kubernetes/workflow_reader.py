@@ -29,6 +29,7 @@ class WorkflowReader:
         journal: takes notes.
         activity: the test's runs.
         working: the runs that have a living pod.
+        worked: the runs that have or had one.
         clock: monotonic seconds.
     """
 
@@ -39,6 +40,7 @@ class WorkflowReader:
         journal: Journal,
         activity: Activity,
         working: Callable[[], AbstractSet[str]],
+        worked: Callable[[], AbstractSet[str]] = frozenset,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
@@ -46,6 +48,7 @@ class WorkflowReader:
         self._journal = journal
         self._activity = activity
         self._working = working
+        self._worked = worked
         self._clock = clock
         self._refused = False
 
@@ -59,7 +62,7 @@ class WorkflowReader:
         """Read what is due, for at most so long."""
         until_s = self._clock() + most_s
         while not self._refused and (now_s := self._clock()) < until_s:
-            key = self._workflows.choice.take(now_s, self._activity.runs, self._working())
+            key = self._workflows.choice.take(now_s, self._activity.runs, self._working(), self._worked())
             if key is None:
                 return
             self._read(key)

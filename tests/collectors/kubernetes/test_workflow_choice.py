@@ -44,7 +44,7 @@ def test_failed_workflows_of_others_wait_until_they_prove_to_be_the_test_s() -> 
     assert choice.take(1.0, {"run-0000", "run-0001"}, NOBODY) == key(0)
 
 
-def test_one_running_workflow_is_read_every_ten_seconds_first_those_without_a_pod() -> None:
+def test_one_running_workflow_is_read_at_a_time_first_those_without_a_pod() -> None:
     choice = WorkflowChoice(0.0)
     for number in range(3):
         choice.see(key(number), float(number), over=False, failed=False)
@@ -59,15 +59,15 @@ def test_one_running_workflow_is_read_every_ten_seconds_first_those_without_a_po
 def test_a_running_workflow_is_read_as_soon_as_it_has_run_for_ten_seconds() -> None:
     choice = WorkflowChoice(0.0)
     choice.see(key(1), 4.0, over=False, failed=False)
-    assert [at for at in range(30) if choice.take(float(at), None, NOBODY)] == [14, 24]
+    assert [at for at in range(30) if choice.take(float(at), None, NOBODY)] == [14, 19, 24, 29]
 
 
 def test_running_workflows_are_read_less_and_less_often() -> None:
     choice = WorkflowChoice(0.0)
     choice.see(key(1), 0.0, over=False, failed=False)
     read = [at for at in range(3600) if choice.take(float(at), None, NOBODY)]
-    assert len(read) <= 40
-    assert read[:3] == [10, 20, 30]
+    assert len(read) <= 45
+    assert read[:3] == [10, 15, 20]
     assert max(after - before for before, after in pairwise(read)) == 300
 
 
@@ -76,3 +76,12 @@ def test_a_deleted_workflow_is_not_read() -> None:
     choice.see(key(1), 0.0, over=False, failed=False)
     choice.forget("kubeflow", "w-0001")
     assert choice.take(100.0, None, NOBODY) is None
+
+
+def test_those_that_never_had_a_pod_are_read_in_turn_before_one_whose_pod_just_ended() -> None:
+    choice = WorkflowChoice(0.0)
+    for number in range(4):
+        choice.see(key(number), float(number), over=False, failed=False)
+    worked = {"run-0000", "run-0003"}
+    read = [choice.take(at, None, {"run-0000"}, worked) for at in (20.0, 26.0, 32.0, 38.0)]
+    assert read == [key(1), key(2), key(1), key(2)]
