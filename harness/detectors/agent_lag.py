@@ -3,11 +3,11 @@
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.waits.waits import waits
+from harness.analysis.waits.waits import waits, workflow_end_s
 from harness.detectors.capability import Capability
-from harness.detectors.detector import quarters, slowed
+from harness.detectors.detector import broke, quarters, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 
 NAME = "agent-lag"
 NEEDS = (Capability.RUNS,)
@@ -16,6 +16,8 @@ TARGETS = ("kfp",)
 EXPLAINED_BY = {"api-throttled": 0.2}
 FAULTS = ("agent-lag",)
 
+_AGENT = "deployment/ml-pipeline-persistenceagent"
+_OVERDUE_S = 15.0  # a real agent reported the ends of a burst of 60 by 13 s late (median)
 _LEAST_S = 4.0  # timestamps in whole seconds and the agent's polling explain less than that
 _SHARE = 0.1
 
@@ -25,6 +27,9 @@ def detect(timeline: Timeline) -> list[Finding]:
 
     From the last pod to the workflow's end, the run waits for the controller instead.
     """
+    unreported = _unreported(timeline)
+    if unreported:
+        return unreported
     split = waits(timeline)
     if not split.row.size:
         return []
@@ -34,7 +39,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     share = float(late.sum() / max(split.total.sum() + late.sum(), 1e-9))
     if slow < _LEAST_S or share < _SHARE:
         return []
-    agent = "deployment/ml-pipeline-persistenceagent"
+    place = timeline.namespace
     return [
         Finding(
             NAME,
@@ -44,12 +49,38 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Give the persistence agent more workers and a higher client rate (--clientQPS, --clientBurst), and delete "
             "finished workflows sooner: it checks every one that still exists.",
             (
-                f"kubectl set env {agent} -n {timeline.namespace} NUM_WORKERS=10 TTL_SECONDS_AFTER_WORKFLOW_FINISH=600",
-                f"kubectl rollout status {agent} -n {timeline.namespace}",
+                f"kubectl set env {_AGENT} -n {place} NUM_WORKERS=10 TTL_SECONDS_AFTER_WORKFLOW_FINISH=600",
+                f"kubectl rollout status {_AGENT} -n {place}",
             ),
             slowed(share),
         )
     ]
+
+
+def _unreported(timeline: Timeline) -> list[Finding]:
+    """Runs whose workflow ended, and whose end the API did not report while the test watched."""
+    ended = workflow_end_s(timeline)[timeline.is_open]
+    overdue = timeline.end_s - ended[timeline.end_s - ended >= _OVERDUE_S]
+    if not overdue.size:
+        return []
+    share, longest = overdue.size / len(timeline.runs), format_duration(float(overdue.max()))
+    count, place = counted(overdue.size, "run"), timeline.namespace
+    return [
+        Finding(
+            NAME,
+            f"Workflows ended, and the API never reported it: {count} still open after up to {longest}",
+            0.95,
+            (Evidence(f"{count} had an ended workflow and no end in the API", float(overdue.size), "runs", "events",
+                      "kind = Workflow"),),
+            "Check that the persistence agent runs, may reach the API server, and is not far behind: nothing else "
+            "reports the ends of workflows to KFP.",
+            (
+                f"kubectl get pods -n {place} -l app=ml-pipeline-persistenceagent",
+                f"kubectl logs -n {place} {_AGENT} --tail=50",
+            ),
+            broke(share),
+        )
+    ]  # fmt: skip
 
 
 def _evidence(late: Floats, typical: float, slow: float) -> tuple[Evidence, ...]:

@@ -10,6 +10,7 @@ from harness.model.units import counted
 
 NAME = "caching"
 NEEDS = (Capability.RUNS,)
+DOUBT = True
 USES = {Capability.PODS: "the runs whose task details were not read"}
 TARGETS = ("kfp", "argo")
 NOT_INJECTED = "it is a property of the pipeline and the scenarios"

@@ -9,6 +9,7 @@ from harness.model.units import format_duration
 
 NAME = "censoring"
 NEEDS = (Capability.SUBMISSIONS,)
+DOUBT = True
 NOT_INJECTED = "it comes from the test's own limits"
 
 

@@ -8,6 +8,7 @@ from harness.model.units import format_duration
 
 NAME = "clock-skew"
 NEEDS = (Capability.RUNS,)
+DOUBT = True
 FAULTS = ("clock-skew",)
 
 

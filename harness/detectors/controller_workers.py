@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import (
     CLEANUP_QUEUE,
+    QUEUE_DEPTH,
     QUEUE_WAIT_S,
+    WORKERS,
     Limit,
     Signs,
     queue_wait_s,
@@ -27,7 +29,7 @@ TARGETS = ("argo", "kfp")
 NOT_INJECTED = "it is a setting of the simulated controller (workers), which a profile or its Deployment changes"
 
 _SURE, _LIKELY = 0.9, 0.6
-_WORKERS, _CLEANUP_WORKERS = 32, 4  # Argo's defaults
+_CLEANUP_WORKERS = 4  # Argo's default
 _CLEANUP_S = 5.0
 
 
@@ -42,9 +44,9 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"The workflow controller is short of workers (--workflow-workers): {spent(each)}",
                 _SURE if seen.measured else _LIKELY,
                 (*_evidence(seen), *each.evidence),
-                f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, _WORKERS)} "
-                f"({_WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
-                tune(timeline, f"--workflow-workers={_more(seen.busy, _WORKERS)}"),
+                f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, WORKERS)} "
+                f"({WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
+                tune(timeline, f"--workflow-workers={_more(seen.busy, WORKERS)}"),
                 slowed(each.gain),
             )
             for each in found
@@ -62,7 +64,10 @@ def _evidence(seen: Signs) -> Iterator[Evidence]:
     if seen.queued_s is not None:
         text = f"a workflow waited {format_duration(seen.queued_s)} for a worker (median)"
         yield Evidence(text, seen.queued_s, "s", "samples", f"metric = {QUEUE_WAIT_S}")
-    if seen.busy is not None:
+    if seen.queue and seen.busy is not None:
+        text = f"all workers ({seen.busy:.0f}) were busy, with up to {seen.queue:.0f} workflows queued behind them"
+        yield Evidence(text, seen.queue, "workflows", "samples", f"metric = {QUEUE_DEPTH}")
+    elif seen.busy is not None:
         yield Evidence(f"up to {seen.busy:.0f} workers were busy at once", seen.busy, "workers", "samples")
     if not seen.measured and seen.late_s is not None:
         text = f"pods came {format_duration(max(0.0, seen.late_s))} after the nodes of their workflows, which came late"

@@ -72,7 +72,15 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_
             not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
     explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
     kept, unsure = calibrated(unexplained(findings, explained_by), shifts)
+    kept = _without_last_resorts(kept, asked)
     return Diagnosis(validity(timeline), ranked(kept), (*not_judged, *unsure), tuple(with_less))
+
+
+def _without_last_resorts(findings: Sequence[Finding], asked: Sequence[Detector]) -> tuple[Finding, ...]:
+    """The findings; those of last resort only where nothing else names a cause."""
+    last, doubts = ({each.NAME for each in asked if getattr(each, kind, False)} for kind in ("LAST_RESORT", "DOUBT"))
+    named = any(finding.name not in last | doubts for finding in findings)
+    return tuple(finding for finding in findings if not named or finding.name not in last)
 
 
 def uses(detector: Detector) -> Mapping[Capability, str]:

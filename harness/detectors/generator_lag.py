@@ -12,6 +12,7 @@ from harness.model.units import format_duration
 
 NAME = "generator-lag"
 NEEDS = (Capability.SUBMISSIONS,)
+DOUBT = True
 NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
 _CPU = 0.7

@@ -12,6 +12,7 @@ from harness.model.units import counted
 
 NAME = "inconsistent-records"
 NEEDS = (Capability.RUNS,)
+DOUBT = True
 NOT_INJECTED = "it is a defect of the records, not of the platform"
 
 _LEAST = 10  # counts

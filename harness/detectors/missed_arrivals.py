@@ -8,6 +8,7 @@ from harness.model.findings import Evidence, Finding
 
 NAME = "missed-arrivals"
 NEEDS = (Capability.SUBMISSIONS,)
+DOUBT = True
 NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
 

@@ -11,6 +11,7 @@ from harness.model.units import counted
 
 NAME = "observer-gaps"
 NEEDS = (Capability.RUNS,)
+DOUBT = True
 NOT_INJECTED = "it is a defect of the observation, not of the platform"
 
 

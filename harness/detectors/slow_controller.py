@@ -9,6 +9,7 @@ from harness.analysis.timeline import Floats, Timeline, distinct
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_limit import Limit, signs
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
+from harness.analysis.waits.outage import outage
 from harness.analysis.waits.quota_waits import LOOKS_S, quota_waits, refusals
 from harness.analysis.waits.request_ceiling import Ceiling, ceiling
 from harness.analysis.waits.scheduling_wait import scheduling_wait
@@ -75,7 +76,9 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     pods = distinct(timeline.pods["pod"].to_numpy()[timeline.pods["row"].to_numpy() >= 0]) / max(waited.size, 1)
     by_run, by_chain = waited / max(pods, 1.0), chain.gaps_s  # in a fan-out, other pods of the run live meanwhile
     a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
-    own = max(0.0, (whole := _share(timeline)) - quota_waits(timeline).share)
+    down = outage(timeline)
+    held = quota_waits(timeline).share + (down.share if down else 0.0)
+    own = max(0.0, (whole := _share(timeline)) - held)
     a_pod_s *= own / max(whole, _NOTHING)
     seen = signs(timeline)
     # The rest, no setting saves; at the client's rate, steps wait for tokens in each gap.

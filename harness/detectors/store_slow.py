@@ -45,7 +45,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     share, cost = store_cost(timeline)
     failing = any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline))
     requests = tuple(_slow_requests(timeline))
-    if cost >= SLOW and stored.slow_s >= _LEAST_S:
+    if cost >= SLOW and stored.slow_s >= _LEAST_S and (stored.logs or requests):
         waited = ", or waiting for a node that is busy storing" if share > chain.storing + _WAITED else ""
         title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs{waited}"
         confidence = _FAILING if failing else _SURE if share >= _SURELY else _BY_REQUESTS

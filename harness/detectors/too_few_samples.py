@@ -9,6 +9,7 @@ from harness.model.units import counted
 
 NAME = "too-few-samples"
 NEEDS = (Capability.RUNS,)
+DOUBT = True
 NOT_INJECTED = "it is a property of the test's size"
 
 

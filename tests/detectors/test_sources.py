@@ -15,7 +15,10 @@ TABLE = (ROOT / "docs" / "observation.md").read_text().partition("<!-- detectors
 DETECTORS = {each.NAME: each for each in detectors()}
 # What else may be named where the cause was not seen: full nodes where nobody saw why, a store that takes nothing,
 # runs that failed, did not end or took longer for no known reason, a controller that is slow for no known reason.
-CONFUSED = {"controller-backlog", "nodes-exhausted", "store-full", "failures", "censoring", "unexplained-wait"}
+CONFUSED = {
+    "controller-backlog", "nodes-exhausted", "store-full", "failures", "censoring", "unexplained-wait",
+    "steps-end-late",
+}  # fmt: skip
 
 
 def test_the_page_has_a_line_for_every_detector():

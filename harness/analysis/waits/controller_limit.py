@@ -23,7 +23,9 @@ from harness.analysis.waits.failures import own_events
 WORKFLOW_QUEUE, CLEANUP_QUEUE = "workflow_queue", "pod_cleanup_queue"
 CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S = "argo_client_wait_s", "argo_resource_wait_s", "argo_queue_wait_s"
 WORKING, BUSY, REQUESTS = "argo_working_workers", "argo_busy_workers", "argo_k8s_requests_per_s"
-METRICS = (CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S, WORKING, BUSY, REQUESTS)
+QUEUE_DEPTH = "argo_queue_depth"
+METRICS = (CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S, QUEUE_DEPTH, WORKING, BUSY, REQUESTS)
+WORKERS = 32  # --workflow-workers by default; source: cmd/workflow-controller/main.go of Argo Workflows
 
 _USUALLY = 0.75  # quantile over the samples: a test has quiet stretches
 _TOKEN_S = 0.5  # median wait of a request
@@ -31,6 +33,7 @@ _QUEUED_S = 1.0  # median wait of a workflow; the lowest bucket ends here, and t
 # That a worker spends on a workflow: Argo 4.0 sleeps for a second after each update, other versions don't.
 _WORK_S = 1.5
 _LATE_S = 1.0  # median time from a node to its pod; both are stamped in whole seconds
+_LEAST_QUEUE, _QUEUED_SAMPLES = 2, 2
 _PODS = 20  # that were compared with their nodes
 _EVEN, _MOSTLY, _SAMPLES = 0.15, 0.7, 3
 _ARGOS = ("workflow", "cronworkflow", "clusterworkflow")  # kinds of argoproj.io begin with these
@@ -57,6 +60,7 @@ class Signs:
         queued_s: a workflow's median wait for a worker.
         work_s: of a worker's time for each update of a workflow.
         busy: workers that worked at once, at most.
+        queue: workflows behind them, at most, while all that ever worked at once were busy; 0 where one was idle.
         rate: requests per second to the API group that got most of them.
         even: whether that rate stayed at its maximum.
         late_s: median time from a workflow's node to its pod, where nothing else is known to hold pods back.
@@ -67,6 +71,7 @@ class Signs:
     queued_s: float | None = None
     work_s: float | None = None
     busy: float | None = None
+    queue: float = 0.0
     rate: float | None = None
     even: bool = False
     late_s: float | None = None
@@ -87,6 +92,8 @@ class Signs:
             return self._shown_by_nodes(idle=idle, late_start=late_start)
         if self.pod_token_s is not None and self.pod_token_s >= _TOKEN_S:
             return Limit.POD_RATE
+        if self.few_workers:
+            return Limit.WORKERS
         if self.at_client_rate:
             return Limit.REQUESTS
         if self.queues:
@@ -96,7 +103,17 @@ class Signs:
     @property
     def at_client_rate(self) -> bool:
         """Whether its metrics show that requests wait for the client's rate."""
-        return self.token_s >= _TOKEN_S if self.token_s is not None else self._slow and self.even
+        if self.token_s is not None:
+            return self.token_s >= _TOKEN_S
+        return self._slow and self.even and not self.few_workers
+
+    @property
+    def few_workers(self) -> bool:
+        """Whether all workers are busy with a queue behind them, and there are fewer than by default.
+
+        At the client's rate all of the default's workers are busy, too; then other signs decide.
+        """
+        return self.queue > 0 and self.busy is not None and self.busy < WORKERS
 
     @property
     def _slow(self) -> bool:
@@ -119,7 +136,8 @@ class Signs:
 def signs(timeline: Timeline) -> Signs:
     """Read the signs from samples, and from the workflows whose nodes were read."""
     working = _series(timeline, WORKING, queue_name=WORKFLOW_QUEUE)
-    working = working if working.size else _series(timeline, BUSY, worker_type=WORKFLOW_QUEUE)
+    gauge = _series(timeline, BUSY, worker_type=WORKFLOW_QUEUE)
+    working = working if working.size else gauge
     rates = _rates(timeline)
     rate = max(rates, key=lambda each: float(each.max()), default=np.zeros(0))
     return Signs(
@@ -127,7 +145,8 @@ def signs(timeline: Timeline) -> Signs:
         pod_token_s=_usual(_series(timeline, RESOURCE_WAIT_S, quantile="0.5")),
         queued_s=_usual(_series(timeline, QUEUE_WAIT_S, queue_name=WORKFLOW_QUEUE, quantile="0.5")),
         work_s=_work_s(timeline, working),
-        busy=float(working.max()) if working.size else None,
+        busy=float(max(gauge.max() if gauge.size else 0.0, 0.0) or working.max()) if working.size else None,
+        queue=_queue_behind_all(timeline),
         rate=float(np.median(rate[rate >= rate.max() / 2])) if rate.size else None,
         even=any(map(_is_even, rates)),
         late_s=_late_s(timeline),
@@ -147,9 +166,28 @@ def workers_of(timeline: Timeline, queue: str) -> float | None:
 
 def _series(timeline: Timeline, metric: str, **labels: str) -> Floats:
     """The values of a metric, by time, of the series with these labels."""
+    return floats(_labelled(timeline, metric, **labels), "value")
+
+
+def _labelled(timeline: Timeline, metric: str, **labels: str) -> pd.DataFrame:
     samples = timeline.metric(metric)
     kept = np.array([labels.items() <= _labels(text).items() for text in samples["labels"]], dtype=np.bool_)
-    return floats(samples[kept].sort_values("at_s", kind="stable"), "value")
+    return samples[kept].sort_values("at_s", kind="stable")
+
+
+def _queue_behind_all(timeline: Timeline) -> float:
+    """The longest queue behind workers that are all busy; 0 where a queue stood behind fewer, or was seen only once.
+
+    Both are gauges, sampled at the same instants. A queue shorter than the number of workers is gone within a look.
+    """
+    depth, busy = (
+        _labelled(timeline, metric, **{label: WORKFLOW_QUEUE}).set_index("at_s")["value"]
+        for metric, label in ((QUEUE_DEPTH, "queue_name"), (BUSY, "worker_type"))
+    )
+    both = pd.concat({"depth": depth, "busy": busy}, axis=1, join="inner")
+    queued = both[both["depth"] >= np.maximum(both["busy"], _LEAST_QUEUE)]
+    all_busy = len(queued) >= _QUEUED_SAMPLES and (queued["busy"] == both["busy"].max()).all()
+    return float(queued["depth"].max()) if all_busy and both["busy"].max() > 0 else 0.0
 
 
 def _labels(text: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from harness.analysis.capacity.autoscaling import provisioning
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline.columns import position
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import (
     CONTROLLER,
@@ -34,11 +35,13 @@ from harness.model.phases import (
     SUBMIT,
     UNKNOWN,
     UNSCHEDULABLE,
+    WORKFLOW,
 )
 
 # The furthest first: the phase of a run with pods in several phases.
 PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES), SERVING)
 
+_WORKFLOW_ENDS = ("Succeeded", "Failed", "Error")  # Argo's phases
 _LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)
 _BLOCK = 2**17  # intervals that are sorted at once
 _COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
@@ -112,9 +115,22 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
             seconds[:, _COLUMN[phase]] = of_runs[row]
     seconds[:, _COLUMN[CONTROLLER]] += np.where(seen, first - answered, np.where(awaited, over_s - answered, 0.0))
     after_last = np.where(seen, over_s - last, 0.0)
-    seconds[:, _COLUMN[CONTROLLER]] += np.where(unfinished, after_last, 0.0)
-    seconds[:, _COLUMN[PUBLISHING]] = np.where(unfinished, 0.0, after_last)
+    # The controller is done with a workflow that ended: what the platform takes to show it is another component's time.
+    unshown = np.fmin(np.nan_to_num(over_s - workflow_end_s(timeline)[row], nan=0.0), after_last)
+    seconds[:, _COLUMN[PUBLISHING]] = np.where(unfinished, unshown, after_last)
+    seconds[:, _COLUMN[CONTROLLER]] += np.where(unfinished, after_last - unshown, 0.0)
     return Waits(row, seconds, over_s - due, swept.reversed)
+
+
+@remembered
+def workflow_end_s(timeline: Timeline) -> Floats:
+    """When each run's workflow ended, by row of `Timeline.runs`; NaN where that was not seen."""
+    events = timeline.events
+    ends = events[(events["kind"] == WORKFLOW) & events["reason"].isin(_WORKFLOW_ENDS)]
+    found = np.full(len(timeline.runs), np.nan)
+    row = position(ends["run"], timeline.runs["run"])
+    np.fmin.at(found, row[row >= 0], floats(ends, "at_s")[row >= 0])
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

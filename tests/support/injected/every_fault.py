@@ -19,7 +19,7 @@ from tests.support.injected.control_plane import (
     waiting,
 )
 from tests.support.injected.doubtful import censored, generator_lag, miscounted, missed, observer_gaps, unauthorized
-from tests.support.injected.loads import capped, executed, slower_and_slower, steady
+from tests.support.injected.loads import capped, executed, slow_store, slower_and_slower, steady, stopped
 from tests.support.injected.nodes import (
     autoscaled,
     busy_nodes,
@@ -44,13 +44,15 @@ def plausible(evidence: Evidence) -> bool:
 INJECTED: dict[str, Callable[[], Story]] = {
     "noisy-neighbour": noisy_tenants,
     "store-full": lambda: burst(100, store_full_from=0.5),
-    "store-slow": lambda: steady(store=8.0),
+    "store-slow": slow_store,
+    "steps-end-late": lambda: steady(store=8.0),
     "store-unreachable-from-old-nodes": store_unreachable,
     "api-throttled": api_throttled,
     "api-errors": api_errors,
     "controller-backlog": backlog,
     "controller-qps": lambda: controller(token_s=3.0, queued_s=9.0, busy=32.0, updates=20.0),
     "controller-workers": lambda: controller(token_s=0.005, queued_s=9.0, busy=4.0, updates=3.8),
+    "controller-down": stopped,
     "controller-requeue": lambda: controller(grows=False),
     "parallelism-cap": capped,
     "agent-lag": lambda: steady(publish=lambda seq: 2.0 + seq),

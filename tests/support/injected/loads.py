@@ -14,6 +14,7 @@ from harness.model.phases import (
     STARTING,
     STORE_AVAILABLE_BYTES,
     STORE_CAPACITY_BYTES,
+    STORE_PROBE_SECONDS,
     STORING,
     SUCCEEDED,
     UNSCHEDULABLE,
@@ -78,6 +79,20 @@ def steady(
             **{**{f: getattr(end, f) for f in end.__slots__}, "at": round(end.at + publish(seq) * 1e9)}
         )
     return story
+
+
+def slow_store() -> Story:
+    """Steps store for long, and a probe of the store is slow, too."""
+    story = steady(store=8.0)
+    for second in range(5, 160, 10):
+        story.sample(float(second), STORE_PROBE_SECONDS, 2.5, operation="PUT", bucket="mlpipeline")
+    return story
+
+
+def stopped() -> Story:
+    """The controller does nothing for 40 s: what arrives or ends meanwhile waits, and is caught up with at once."""
+    down_s, up_s = 56.0, 100.0
+    return steady(first=lambda seq: up_s + 0.5 - 2.0 * seq if down_s <= 2.0 * seq <= up_s else 0.5, work=1.0)
 
 
 def with_volume(story: Story, share: float = 0.7) -> Story:

@@ -132,7 +132,7 @@ _OF_HETIDA: Mapping[str, Fix] = {
 }
 _OF_KFP: Mapping[str, Fix] = {
     "store-full": _store_full,
-    "store-slow": _store_slow,
+    **dict.fromkeys(("store-slow", "steps-end-late"), _store_slow),
     "api-throttled": _api,
     **dict.fromkeys(("controller-backlog", "controller-qps", "controller-requeue", "controller-workers"), _controller),
     "parallelism-cap": lambda profile: replace(profile, controller=replace(profile.controller, parallelism=0)),
@@ -155,7 +155,11 @@ _OF_KFP: Mapping[str, Fix] = {
 # quicker adapters, or more machines from the start, help.
 GOES_BY: Mapping[str, str] = {_ADAPTER_LIMIT: "adapter-slow", _NODES_LIMIT: "nodes-exhausted"}
 # Findings that name an injected fault more precisely than its name, and are removed with it.
-MORE_PRECISE: Mapping[str, str] = {"controller-qps": "controller-backlog", "autoscaler-at-max": "nodes-exhausted"}
+MORE_PRECISE: Mapping[str, str] = {
+    "controller-qps": "controller-backlog",
+    "autoscaler-at-max": "nodes-exhausted",
+    "steps-end-late": "store-slow",  # as precise as it can be where the store itself is not observed
+}
 # By name of the finding; a finding that is not here can be right only where it was injected.
 FIXED: Mapping[str, Fix] = {name: fix for name, fix in {**_OF_KFP, **_OF_HETIDA}.items() if name not in GOES_BY}
 

@@ -1,0 +1,51 @@
+"""Steps end long after their main container, and nothing that was observed says whether the store or the node is slow.
+
+Argo's ``wait`` container stores a step's log and outputs after ``main`` has ended; on a slow node it, too, ends late.
+"""
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.store_cost import SLOW, store_cost
+from harness.analysis.waits.storing import Storing, storing
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import STORING
+from harness.model.units import format_duration
+
+NAME = "steps-end-late"
+NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {
+    Capability.STORE_REQUESTS: "whether the store or the node is slow",
+    Capability.LOGS: "whether the store or the node is slow",
+}
+TARGETS = ("argo", "kfp")
+EXPLAINED_BY = {"store-slow": 0.0, "store-full": 0.0, "store-unreachable-from-old-nodes": 0.0, "cpu-starved": 0.2}
+OVERSTATED_EARLY = True
+NOT_INJECTED = "the fault store-slow injects it, and it is named where the store itself is observed"
+
+LEAST_S = 2.0  # stamps are whole seconds
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """The end of pods is far from the end of their main containers; no log of an upload was read."""
+    stored, cost = storing(timeline), store_cost(timeline)
+    if stored.logs or cost.whole < SLOW or stored.slow_s < LEAST_S:
+        return []
+    return [
+        Finding(
+            NAME,
+            f"Steps end late: runs spent {cost.storing:.0%} of their time between the end of a step's work and the end "
+            "of its pod",
+            0.6,
+            (_evidence(stored),),
+            "Observe the artifact store itself (--store-probe, or its metrics): slow requests mean a slow store. If "
+            "they are quick, look at the CPU of the nodes: there, the wait container and the kubelet lack it.",
+            (f"kubectl top pods -n {timeline.namespace} --containers", "kubectl top nodes"),
+            slowed(cost.whole),
+        )
+    ]
+
+
+def _evidence(stored: Storing) -> Evidence:
+    text = f"from the end of the main container to the end of its pod (p90): {format_duration(stored.slow_s)}"
+    return Evidence(text, stored.slow_s, "s", "spans", f"phase = {STORING}")
