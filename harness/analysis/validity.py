@@ -1,34 +1,26 @@
 """Did the test apply the load it promised? If not, there is no verdict on the platform."""
 
-import numpy as np
-import orjson
-
+from harness.analysis.lateness import judged_lateness
 from harness.analysis.ledger import in_words, ledger, missing
 from harness.analysis.refused_credentials import refused_credentials
-from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
+from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Timeline, floats
 from harness.analysis.timeline.clocks import step
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.model.findings import Validity
-from harness.model.phases import GENERATOR_RATE, SKIPPED
+from harness.model.phases import SKIPPED
 from harness.model.records import Outcome
 from harness.model.units import counted, format_duration
 
-LAG_P50_S = 0.005
-LAG_P99_S = 0.050
-LAG_MAX_S = 0.250
 CENSORED_RATIO = 0.01
 REFUSED_RATIO = 0.005
-_UNMEASURED_RATE = 2000.0  # of a bare loop, in folders that don't tell
 
 
 @remembered
 def validity(timeline: Timeline) -> Validity:
     """Every reason why the load was not the promised one, and the figures it was judged by."""
     counts = ledger(timeline)
-    late = lateness(timeline)
-    late = late[np.isfinite(late)]
-    p50, p99, most = (float(v) for v in np.quantile(late, (0.5, 0.99, 1.0))) if late.size else (0.0, 0.0, 0.0)
+    late = judged_lateness(timeline)
     lost = timeline.test_events(WORKER_LOST)
     cached = int((timeline.runs["state"] == SKIPPED).sum()) + runs_with_cached_tasks(timeline).size
     censored = counts.in_flight / counts.accepted if counts.accepted else 0.0
@@ -40,9 +32,7 @@ def validity(timeline: Timeline) -> Validity:
         reasons.append(_unaccounted(timeline, counts.unaccounted))
     if counts.missed:
         reasons.append(f"{counts.missed:,} of {counts.intended:,} arrivals were never sent{_why_missed(timeline)}")
-    for name, value, bound in (("p50", p50, LAG_P50_S), ("p99", p99, LAG_P99_S), ("maximum", most, LAG_MAX_S)):
-        if value > bound:
-            reasons.append(f"arrivals left late: {name} {format_duration(value)}, limit {format_duration(bound)}")
+    reasons += late.reasons
     if len(lost):
         reasons.append(f"{len(lost)} load generator worker(s) lost: {', '.join(sorted(set(lost['message'])))}")
     if cached:
@@ -56,38 +46,8 @@ def validity(timeline: Timeline) -> Validity:
     reasons += _clock_steps(timeline)
     if timeline.interrupted:
         reasons.append("the test was interrupted")
-    figures = {"late_p50_s": p50, "late_p99_s": p99, "late_max_s": most, "censored_ratio": censored}
+    figures = {"late_p50_s": late.p50_s, "late_p99_s": late.p99_s, "late_max_s": late.max_s, "censored_ratio": censored}
     return Validity(tuple(reasons), figures, "".join(ambiguous[:1]))
-
-
-def lateness(timeline: Timeline) -> Floats:
-    """Seconds each arrival left late, by row of `runs`; NaN where nothing was sent.
-
-    That is the lag, less the time that arrivals due at the same instant need to be sent one after the other: a worker's
-    k-th is late only after k / rate, the rate of a bare loop in that worker just before the test.
-    """
-    runs = timeline.runs
-    due, worker = floats(runs, "due_s"), floats(runs, "worker")
-    order = np.lexsort((floats(runs, "seq"), worker, due))
-    new = np.ones(order.size, dtype=bool)
-    new[1:] = (np.diff(due[order]) != 0) | (np.diff(worker[order]) != 0)
-    starts = np.maximum.accumulate(np.where(new, np.arange(order.size), 0))
-    rank = np.empty(order.size)
-    rank[order] = np.arange(order.size) - starts
-    return np.asarray(np.maximum(floats(runs, "sent_s") - due - rank / _rates(timeline, worker), 0.0), dtype=np.float64)
-
-
-def _rates(timeline: Timeline, worker: Floats) -> Floats:
-    """Submissions per second that a bare loop sent, by row of `runs`."""
-    samples = timeline.metric(GENERATOR_RATE)
-    known = {
-        str(orjson.loads(labels).get("worker")): rate
-        for labels, rate in zip(samples["labels"], floats(samples, "value").tolist(), strict=True)
-        if rate > 0
-    }
-    workers, place = np.unique(worker, return_inverse=True)
-    rates = [known.get(f"{each:.0f}", _UNMEASURED_RATE) for each in workers.tolist()]
-    return np.array(rates, dtype=np.float64)[place]
 
 
 def _refused(timeline: Timeline) -> list[str]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from harness.analysis.lateness import Lateness, judged_lateness
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.validity import LAG_MAX_S, LAG_P50_S, LAG_P99_S, lateness
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
@@ -17,31 +17,25 @@ NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
 _CPU = 0.7
 _OFTEN, _LEAST = 0.1, 5  # share and number of a worker's samples: a short peak fills one
+_NOTABLE_S = 0.005
 _SHARE = 0.1  # of the measured duration
 _VALID = 0.05  # of the runs' time, in a valid test: less than any bottleneck costs
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Arrivals left later than a valid test allows, or the lag is a notable share of the measured durations.
+    """Arrivals left so late that the load is not the promised one, or the lag is a tenth of the measured durations.
 
     A measured duration is a run's, from due to its end; the API's response time only where no run's end can be told.
-    A lag of milliseconds is negligible beside minutes, however fast the API responds. Nor does a lag longer than the
-    gaps between arrivals reshape the load: runs that last much longer than the lag overlap anyway.
+    A lag of milliseconds is negligible beside minutes, however fast the API responds.
     """
-    late = lateness(timeline)
-    late = late[np.isfinite(late)]
-    if not late.size:
-        return []
-    p50, p99, most = (float(v) for v in np.quantile(late, (0.5, 0.99, 1.0)))
-    invalid = p50 > LAG_P50_S or p99 > LAG_P99_S or most > LAG_MAX_S
+    late = judged_lateness(timeline)
     measured = _measured(timeline)
     facts = []
-    if invalid:
-        lags = (format_duration(each) for each in (p50, p99, most))
-        facts.append(_fact("arrivals left late: p50 {}, p99 {}, max {}".format(*lags), p99))
-    elif p99 > LAG_P50_S and p99 > _SHARE * measured:
-        share = f"{p99 / measured:.0%} of the median run duration ({format_duration(measured)})"
-        facts.append(_fact(f"lag p99 {format_duration(p99)} is {share}", p99))
+    if late.reasons:
+        facts = [_fact(reason, late.p99_s) for reason in late.reasons]
+    elif late.p99_s > _NOTABLE_S and late.p99_s > _SHARE * measured:
+        share = f"{late.p99_s / measured:.0%} of the median run duration ({format_duration(measured)})"
+        facts.append(_fact(f"lag p99 {format_duration(late.p99_s)} is {share}", late.p99_s))
     busy = _busy(timeline)
     if busy is not None:
         text = f"the busiest worker used at least {busy:.0%} of its core for a tenth of the time"
@@ -52,16 +46,21 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             "The load generator was late: the measurements include its own delay"
-            if invalid or len(facts) > 1 or busy is None
+            if late.reasons or len(facts) > 1 or busy is None
             else "The load generator is short of CPU: it may record responses late",
-            0.9 if invalid else 0.6,
+            0.9 if late.reasons else 0.6,
             tuple(facts),
             "Add load generator workers (--processes -1, or --master and --worker on other machines), or use a "
             "dedicated machine.",
             (),
-            slowed(1.0 if invalid else _VALID),
+            slowed(_share(late) if late.reasons else _VALID),
         )
     ]
+
+
+def _share(late: Lateness) -> float:
+    """The share of the runs' time that the lateness may be; all where it is judged by itself."""
+    return max(_VALID, min(1.0, late.p99_s / late.scale_s)) if late.scale_s else 1.0
 
 
 def _measured(timeline: Timeline) -> float:

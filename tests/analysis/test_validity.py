@@ -4,11 +4,11 @@ import pytest
 
 from harness.analysis.ledger import ledger
 from harness.analysis.result import analyse
-from harness.analysis.validity import lateness, validity
+from harness.analysis.validity import validity
 from harness.detectors import api_errors, credentials_refused
 from harness.model import Outcome
 from harness.model.findings import Diagnosis, Finding
-from harness.model.phases import GENERATOR_RATE, SKIPPED
+from harness.model.phases import SKIPPED
 from tests.support.timelines import Story, at
 
 
@@ -25,56 +25,6 @@ def reasons(story, tmp_path):
 
 def test_a_clean_test_is_valid(tmp_path):
     assert validity(clean().timeline(tmp_path)).valid
-
-
-@pytest.mark.parametrize(("lag", "valid"), [(0.0049, True), (0.0051, False)])
-def test_the_median_lag_is_bounded(tmp_path, lag, valid):
-    assert validity(clean(lag=lag).timeline(tmp_path)).valid is valid
-
-
-@pytest.mark.parametrize(("late", "lag", "said"), [(3, 0.060, "p99"), (1, 0.240, ""), (1, 0.260, "maximum")])
-def test_a_few_late_arrivals_are_allowed_a_very_late_one_is_not(tmp_path, late, lag, said):
-    story = clean(197 if late == 3 else 199)
-    for k in range(late):
-        seq = story.intended + k
-        story.run(story.submit(seq, due=30.0 + k, lag=lag), 30.0, 40.0)
-    story.intended += late
-    found = reasons(story, tmp_path)
-    assert said in found
-    assert bool(found) is bool(said)
-
-
-def sent_at(rates: dict[int, float], measured: dict[int, float]) -> Story:
-    """A burst of 400: each worker sends at its rate what a bare loop sends at the one that was measured before."""
-    story = Story(intended=400)
-    for worker, rate in measured.items():
-        story.sample(-0.5, GENERATOR_RATE, rate, worker=str(worker))
-    for seq in range(400):
-        worker, rank = seq % len(rates), seq // len(rates)
-        lag = rank / rates[worker] + 0.001
-        story.run(story.submit(seq, lag=lag, worker=worker), lag, 9.0)
-    return story
-
-
-@pytest.mark.parametrize("rate", [200.0, 5000.0])
-def test_simultaneous_arrivals_may_be_sent_as_slowly_as_a_bare_loop_sends(tmp_path, rate):
-    assert validity(sent_at({0: rate}, {0: rate}).timeline(tmp_path)).valid
-
-
-@pytest.mark.parametrize("rate", [200.0, 5000.0])
-def test_a_burst_that_leaves_more_slowly_than_a_bare_loop_is_invalid(tmp_path, rate):
-    assert "left late" in reasons(sent_at({0: rate / 3}, {0: rate}), tmp_path)
-
-
-def test_each_worker_is_judged_by_its_own_machine(tmp_path):
-    fast, slow = 4000.0, 400.0
-    assert validity(sent_at({0: fast, 1: slow}, {0: fast, 1: slow}).timeline(tmp_path / "each")).valid
-    assert "left late" in reasons(sent_at({0: slow, 1: slow}, {0: fast, 1: slow}), tmp_path / "late")
-
-
-def test_a_burst_of_a_folder_without_the_measurement_is_judged_too(tmp_path):
-    assert validity(sent_at({0: 20_000.0}, {}).timeline(tmp_path / "quick")).valid
-    assert "left late" in reasons(sent_at({0: 100.0}, {}), tmp_path / "slow")
 
 
 def test_unaccounted_arrivals_are_listed(tmp_path):
@@ -235,9 +185,8 @@ def test_every_reason_is_a_sentence_with_its_figure_and_limit(tmp_path):
     assert found.reasons == (
         "10 arrivals are unaccounted for: seq 20, 21, …, 29",
         "3 of 30 arrivals were never sent: broken",
-        "arrivals left late: p50 300 ms, limit 5 ms",
-        "arrivals left late: p99 300 ms, limit 50 ms",
-        "arrivals left late: maximum 300 ms, limit 250 ms",
+        "arrivals left late: p50 300 ms, limit 160 ms, 1% of the median run duration",
+        "arrivals left late: p99 300 ms, limit 160 ms, 1% of the median run duration",
         "3 load generator worker(s) lost: worker 1 (a), worker 2 (b)",
         "1 runs came from the cache, in whole or in part: their cost is unknown",
         "4 accepted runs (26.7%) had not finished when the observation ended, limit 1%",
@@ -299,16 +248,3 @@ def test_credentials_that_were_renewed_too_late_are_not_told_to_be_renewable(tmp
 
     assert "Give credentials that are renewed" in fix(200, 401, 401)
     assert "before the platform refuses the old one" in fix(200, 401, 200)
-
-
-def test_lateness_begins_when_those_before_it_at_the_same_instant_could_have_left(tmp_path):
-    """At 100 a second the third arrival of a worker's burst may leave 20 ms after it was due."""
-    story = Story(intended=6)
-    story.sample(-0.5, GENERATOR_RATE, 100.0, worker="0")
-    story.sample(-0.5, GENERATOR_RATE, 0.0, worker="1")
-    for seq, (worker, due, lag) in enumerate(
-        [(0, 0.0, 0.005), (1, 0.0, 0.005), (0, 0.0, 0.015), (1, 0.0, 0.005), (0, 0.0, 0.015), (0, 1.0, 0.015)]
-    ):
-        story.run(story.submit(seq, due=due, lag=lag, worker=worker), due, 9.0)
-    late = lateness(story.timeline(tmp_path))
-    assert late.tolist() == pytest.approx([0.005, 0.005, 0.005, 0.005 - 1 / 2000, 0.0, 0.015], abs=1e-6)

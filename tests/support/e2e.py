@@ -58,7 +58,7 @@ class Finished:
         if self.code != 4 or self.folder is None:
             return False
         reasons = self.report()["validity"]["reasons"]
-        return bool(reasons) and all(reason.startswith("arrivals left late") for reason in reasons)
+        return bool(reasons) and all(reason.startswith("arrivals left ") for reason in reasons)
 
     def rows(self):
         lines = (self.folder / "submissions.jsonl").read_text().splitlines()

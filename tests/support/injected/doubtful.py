@@ -7,7 +7,7 @@ from tests.support.timelines import T0, Story
 
 
 def generator_lag() -> Story:
-    story = steady(lag=0.08)
+    story = steady(lag=2.0)
     story.sample(30.0, GENERATOR_CPU, 0.97, worker="0")
     return story
 
