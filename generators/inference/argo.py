@@ -10,8 +10,9 @@ from typing import Any
 
 from generators.inference.parameter import Parameter, Parameters
 from harness import reading
+from harness.model.argo_manifest import as_text, spec_of
 from harness.model.errors import ConfigError
-from harness.targets.argo.manifest import as_text, read_manifest, spec_of
+from harness.targets.argo.manifest import read_manifest
 from harness.targets.scenarios import InputType
 
 _BOOLEANS = {"true": True, "false": False}

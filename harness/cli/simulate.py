@@ -36,17 +36,18 @@ _CHUNK = 2_000  # records per write
 # The options of a load test that mean something in simulated time.
 _LOAD = ("scenarios", "param-mode", "seed", "slo", "undecided", "runs-dir", "run-name", "overwrite")
 _DRAIN = "24h"
+_OF_KFP, _OF_ARGO = ("pipeline", "prepare", "caching"), ("workflow", "with")
 
 
 def _options() -> "tuple[Option, ...]":
     from harness.model.options import with_defaults
     from harness.model.schedules import schedule_options
     from harness.plan.options import SCHEDULE, named
-    from harness.targets import kfp
+    from harness.targets import argo, kfp
 
     drain = with_defaults(named("drain"), {"drain": _DRAIN})
-    of_kfp = (option for option in kfp.OPTIONS if option.name in {"pipeline", "prepare", "caching"})
-    return (SCHEDULE, *schedule_options(), *drain, *named(*_LOAD), *of_kfp)
+    of_target = (each for each in (*kfp.OPTIONS, *argo.OPTIONS) if each.name in {*_OF_KFP, *_OF_ARGO})
+    return (SCHEDULE, *schedule_options(), *drain, *named(*_LOAD), *of_target)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +62,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for option in _options():
         shown = f" (default: {option.default})" if option.default else ""
         option.add_to(running, help=f"{option.help}{shown}".replace("%", "%%"))
+    running.add_argument(
+        "--target", choices=("argo", "hetida", "kfp"),
+        help="platform that the runs are for (default: argo with --workflow, otherwise the profile's)",
+    )  # fmt: skip
     for verb in (running, verbs.choices["serve"]):
         verb.add_argument(
             "--calibrate-from", type=Path, metavar="RUN",
@@ -103,7 +108,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     faults = parse_faults(arguments.fault)
     profile = _calibrated(load_profile(arguments.profile), arguments)
     check_faults((*profile.faults, *faults), profile)
-    target = "kfp" if profile.hetida is None else "hetida"
+    target = _target(arguments, profile)
     platform = find(target)
     load = argparse.Namespace(**{option.dest: getattr(arguments, option.dest) for option in _options()})
     checked = check(settings(load, "", platform), target, platform)
@@ -128,6 +133,24 @@ def _simulate(arguments: argparse.Namespace) -> int:
         _plan(folder, arguments, checked, test)
         _write(folder, _records(profile, faults, checked, _arrivals(folder, test)))
         return _finish(arguments, folder)
+
+
+def _target(arguments: argparse.Namespace, profile: "Profile") -> str:
+    """The platform that the runs are for, which the other options fit."""
+    own = "kfp" if profile.hetida is None else "hetida"
+    target: str = arguments.target or ("argo" if arguments.workflow and own == "kfp" else own)
+    if (target == "hetida") != (own == "hetida"):
+        raise ConfigError(
+            f"--target {target}: the profile {arguments.profile} has no {target}", "give another --profile"
+        )
+    for other, names in (("kfp", _OF_KFP[:2]), ("argo", _OF_ARGO)):
+        given = next((name for name in names if getattr(arguments, name)), "")
+        if given and other != target and not (other, target) == ("kfp", "hetida"):
+            raise ConfigError(
+                f"--{given} is an option of --target {other}, and the target is {target}",
+                f"add --target {other}, or leave it out",
+            )
+    return target
 
 
 @contextmanager

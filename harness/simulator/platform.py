@@ -1,10 +1,10 @@
 """One simulated platform: the parts of a profile, assembled under one event loop."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
 
 from harness.simulator import hetida
-from harness.simulator.argo import nodes as argo
+from harness.simulator.argo.operator import Unfolding
 from harness.simulator.cluster import Cluster, ClusterListener, NullListener
 from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.calendar import Skew
@@ -18,7 +18,6 @@ from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.task_calls import TaskCalls
-from harness.simulator.kfp.throttler import Key
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 
@@ -55,13 +54,14 @@ class Platform:
         if profile.kfp.task_state == "api-server":
             self.controller.pods.prelude = self.task_calls.make
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
-        self.argo_runs: Mapping[Key, argo.Run] = {}  # workflows that are no pipelines; `ArgoObjects` has them
+        self.argo = Unfolding(self.loop, self.controller, profile.priority_classes)
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)
 
     def _workflow_changed(self, workflow: Workflow) -> None:
-        self.agent.changed(workflow)
+        if workflow.run_id:
+            self.agent.changed(workflow)
         for watcher in self.workflow_watchers:
             watcher(workflow)
 

@@ -145,3 +145,42 @@ def test_a_profile_with_a_mistake_leaves_no_folder(
     assert code == ExitCode.BAD_CONFIG
     assert "Traceback" not in capsys.readouterr().err
     assert not runs_dir.exists()
+
+
+WORKFLOW = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: two-}
+spec:
+  entrypoint: main
+  templates:
+    - {name: main, steps: [[{name: first, template: work}], [{name: second, template: work}]]}
+    - {name: work, container: {image: a}}
+"""
+
+
+def test_a_workflow_of_argo_is_simulated_and_reported(tmp_path: Path) -> None:
+    (tmp_path / "workflow.yaml").write_text(WORKFLOW)
+    code, folder = simulate(tmp_path, *BURST, "--workflow", str(tmp_path / "workflow.yaml"))
+    report = report_of(folder)
+    assert (code, folder.read_plan().target) == (ExitCode.OK, "argo")
+    assert (report["validity"]["verdict"], report["ledger"]["succeeded"]) == ("VALID", 30)
+    spans = (folder.path / "spans.jsonl").read_bytes()
+    assert spans.count(b'"phase":"running"') == 60
+    assert b'"task":"first"' in spans
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--workflow", "w.yaml", "--target", "kfp"), "--workflow is an option of --target argo"),
+        (("--pipeline", "p.yaml", "--target", "argo"), "--pipeline is an option of --target kfp"),
+        (("--target", "hetida"), "has no hetida"),
+        (("--workflow", "missing.yaml"), "does not exist"),
+    ],
+)
+def test_options_that_do_not_fit_the_target_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+) -> None:
+    assert main(["simulate", "run", *BURST, *options, "--runs-dir", str(tmp_path)]) == ExitCode.BAD_CONFIG
+    assert said in capsys.readouterr().err

@@ -3,8 +3,9 @@ import csv
 import pytest
 
 from generators.cli import main
+from harness.model.argo_manifest import spec_of
 from harness.targets import argo
-from harness.targets.argo.manifest import inputs_of, read_manifest, spec_of
+from harness.targets.argo.manifest import inputs_of, read_manifest
 from harness.targets.scenarios import ParamMode, read_scenarios
 
 TEMPLATE = """

@@ -39,6 +39,7 @@ class ArgoPlatform:
             profile(steps=(*steps, usual), controller=Controller(**settings), **more), 0, view
         )  # fmt: skip
         view.follow(self.platform)
+        self.platform.workflow_watchers.append(view.workflow_changed)
         self._view = view
         self._actions = ClusterActions(view, lambda: None)
         self._documents = Documents(view.store, self._actions, lambda: BEGUN_AT)

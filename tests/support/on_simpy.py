@@ -52,7 +52,7 @@ class OnSimpy:
         self.kubelet_random, self.driver_random = Random(f"{seed}/kubelet"), Random(f"{seed}/drivers")
         self.step_draws = Draws(f"{seed}/steps")
         # The simulator's server and steps know pipelines, names and models; they are not asked to do anything.
-        self.workflows: dict[str, Workflow] = {}
+        self.workflows: dict[tuple[str, str], Workflow] = {}
         self.server = Server(EventLoop(), profile, str(seed), SimpleNamespace(workflows=self.workflows))  # type: ignore[arg-type]
         (self.version,) = self.server.catalogue.versions_of(self.server.catalogue.create_pipeline(package).id)
         self.steps = Steps(profile.steps, self.step_draws, None, None, {})  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ class OnSimpy:
             run.id, server._workflow_name(run), self.profile.namespace,
             graph=self.version.graph, parameters=run.parameters, created=env.now, number=run.number,
         )  # fmt: skip
-        self.workflows[workflow.name] = workflow
+        self.workflows[workflow.key] = workflow
         run.enter("PENDING", run.created)
         self.changed(run)
         yield env.process(self.reconcile(run, workflow))

@@ -219,7 +219,7 @@ def test_another_service_at_the_address_is_told(tmp_path, answers, message):
     ("text", "message"),
     [
         ("a: [1", "not valid YAML"),
-        (MANIFEST + "---\n" + MANIFEST, "2 documents"),
+        (MANIFEST + "---\n" + MANIFEST, "2 workflows"),
         ("pipelineInfo: {name: a}\nroot: {}", "compiled KFP pipeline"),
         ("apiVersion: v1\nkind: Pod", "its apiVersion is v1"),
         (MANIFEST.replace("kind: Workflow", "kind: Sensor"), "is a Sensor"),

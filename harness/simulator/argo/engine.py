@@ -5,12 +5,12 @@ nodes are as recorded from Argo 4.0.8; templates as https://argo-workflows.readt
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harness.simulator.argo.dags import advance_dag
 from harness.simulator.argo.expressions import ExpressionError, filled, holds, is_true
-from harness.simulator.argo.fields import outputs_of, parameters_of, policy, type_of
+from harness.simulator.argo.fields import outputs_of, policy, type_of
 from harness.simulator.argo.limits import backoff_s, is_repeated, is_throttled, out_of_time, suspended_s
 from harness.simulator.argo.locks import Locks, NoLimitError
 from harness.simulator.argo.memos import Memo, MemoError, Memos
@@ -33,12 +33,12 @@ from harness.simulator.argo.nodes import (
     Node,
     Run,
 )  # fmt: skip
+from harness.simulator.argo.plans import Priorities, plan_of
 from harness.simulator.argo.scopes import arguments_of, globals_of, results_of, scope_of
 from harness.simulator.argo.steps import advance_steps
-from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of
-from harness.simulator.cluster import Pod
+from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of, parameters_of
+from harness.simulator.kfp.endings import ending
 
-Ending = Callable[[Pod], tuple[str, str]]
 _NO_MORE = "No more retries left"
 _MOST_DEEP = 100  # as the controller's maxStackDepth
 _TOO_DEEP = "Maximum recursion depth exceeded. See https://argo-workflows.readthedocs.io/en/latest/scaling/#maximum-recursion-depth"
@@ -70,25 +70,25 @@ class Reconciliation:
         locks: of the controller.
         memos: of the controller.
         retry: the retry strategy of templates that have none; empty for none.
-        ending: the phase and message of the node of a pod that did not succeed.
+        priorities: the values of the PriorityClasses, by name.
 
     Attributes:
         run: the workflow.
-        due: nodes whose pods are to be created.
+        due: nodes of its graph whose pods are to be created.
         assessed: how many pods were seen to have ended.
         freed: those who waited for locks that were given back.
         look_at: when something happens by itself; none if nothing does.
     """
 
-    def __init__(self, run: Run, now: float, locks: Locks, memos: Memos, retry: Spec, ending: Ending) -> None:
+    def __init__(self, run: Run, now: float, locks: Locks, memos: Memos, retry: Spec, priorities: Priorities) -> None:
         self.run = run
         self._now = now
         self._locks = locks
         self._memos = memos
         self._depth = 0
         self._retry_default = retry
-        self._ending = ending
-        self.due: list[Node] = []
+        self._priorities = priorities
+        self.due: list[int] = []
         self.assessed = 0
         self.freed: list[str] = []
         self.look_at: float | None = None
@@ -122,7 +122,7 @@ class Reconciliation:
     def _shut_down(self) -> bool:
         """End the nodes that run or wait, but for an exit handler's after a stop; true when their pods are gone."""
         how = self.run.shutdown
-        stopped = [node for node in self.run.nodes.values() if not node.over and not self._goes_on(node)]
+        stopped = [node for node in self.run.nodes.values() if not node.over and not self.run.goes_on(after=node.after)]
         if any(node.pod is not None and not node.pod.over for node in stopped):
             return False
         for node in stopped:
@@ -135,10 +135,6 @@ class Reconciliation:
             root = self._new(_Call(self.run.name, entrypoint, entrypoint, "", {}), SKIP, OMITTED)
             self.end(root, FAILED)
         return True
-
-    def _goes_on(self, of: Node | _Call) -> bool:
-        """Whether a node still runs: after a stop exit handlers do."""
-        return not self.run.shutdown or (of.after and self.run.shutdown != "Terminate")
 
     # --- templates ------------------------------------------------------------------------------------------------
 
@@ -223,7 +219,7 @@ class Reconciliation:
         node = self.run.nodes.get(call.name) or self._new(call, kind, PENDING if kind == POD else RUNNING)
         if node.over:
             return node
-        if kind in {POD, SUSPEND} and node.pod is None and not self._goes_on(call):
+        if kind in {POD, SUSPEND} and node.pod is None and not self.run.goes_on(after=call.after):
             self.end(node, FAILED, f"workflow shutdown with strategy: {self.run.shutdown}")
             return node
         try:
@@ -262,7 +258,7 @@ class Reconciliation:
 
     def _is_recalled(self, node: Node, call: _Call, template: Spec) -> bool:
         """Whether another node kept these outputs while this one waited for its lock."""
-        begun = node.asked or node.children
+        begun = node.step or node.children
         locked = template.get("memoize") and template.get("synchronization")
         return bool(locked and not begun and self._recall(call, template, node.type))
 
@@ -286,12 +282,11 @@ class Reconciliation:
     def _update_pod(self, node: Node) -> None:
         """Ask for the pod, or see how far it has come."""
         pod = node.pod
-        if not node.asked:
-            node.asked = True
-            self.due.append(node)
+        if node.step is None:
+            self.due.append(self.run.ask(node, plan_of(self.run, node, self._priorities, self._now), self._now))
         elif pod is not None and pod.over:
             self.assessed += 1
-            self.end(node, *((SUCCEEDED, "") if pod.phase == "Succeeded" else self._ending(pod)))
+            self.end(node, *((SUCCEEDED, "") if pod.phase == "Succeeded" else ending(pod)))
         elif pod is not None and pod.started is not None:
             node.phase = RUNNING
 
@@ -366,6 +361,7 @@ class Reconciliation:
             flag=call.flag, reference=call.reference, after=call.after,
         )  # fmt: skip
         self.run.nodes[call.name] = made
+        self.run.unsaid += 1
         return made
 
     def group(self, name: str, kind: str, around: Node, task: Spec | None = None) -> Node:
@@ -389,7 +385,12 @@ class Reconciliation:
 
     def end(self, node: Node, phase: str, message: str = "") -> None:
         """End a node, which gives back its locks."""
+        if node.step is not None:
+            node.step.state, node.step.finished, node.step.message = phase, self._now, message
+            if node.pod is not None:
+                node.step.ended[node.pod.name] = phase, message
         node.end(phase, self._now, message)
+        self.run.unsaid += 1
         self.freed += self._locks.release(self.run.holder(node.name))
 
     def _reached(self, at: float) -> bool:

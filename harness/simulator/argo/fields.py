@@ -8,7 +8,7 @@ from typing import Any
 from harness.model.units import parse_duration
 from harness.simulator.argo.expressions import ExpressionError, depends_on, filled, item_name, item_scope
 from harness.simulator.argo.nodes import BAD, DAG, ERROR, FAILED, POD, STEPS, SUSPEND, Node
-from harness.simulator.argo.templates import Spec
+from harness.simulator.argo.templates import Spec, plain
 
 _REPEATED = {
     "Always": BAD,
@@ -18,12 +18,6 @@ _REPEATED = {
 }
 MOST_ITEMS = 10_000  # of one loop: with more, a workflow would not fit into its object
 _FORMAT = re.compile(r"(?:[^%]|%%)*%[-+ #0]*\d{0,3}[dxXo](?:[^%]|%%)*")
-
-
-def parameters_of(spec: Spec) -> dict[str, str]:
-    """The values of a workflow's own parameters."""
-    given = (spec.get("arguments") or {}).get("parameters") or ()
-    return {str(each["name"]): plain(each.get("value", each.get("default", ""))) for each in given}
 
 
 def runs_after_failure(condition: str) -> bool:
@@ -131,11 +125,6 @@ def outputs_of(template: Spec, scope: Mapping[str, str]) -> Iterator[tuple[str, 
 def value_of(value: Any, scope: Mapping[str, str]) -> str:
     """A parameter's value, its tags replaced."""
     return str(filled(plain(value), scope))
-
-
-def plain(value: Any) -> str:
-    """A value as Argo writes it into a parameter."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def seconds(text: str | float) -> float:

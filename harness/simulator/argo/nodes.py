@@ -1,15 +1,19 @@
 """The state of a workflow: its nodes, and what the controller's queue needs to know."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
+from harness.model.argo_manifest import RUN_NAME
 from harness.model.argo_nodes import node_id
-from harness.simulator.argo.templates import Find, Spec, templates_of
+from harness.simulator.argo.templates import Find, Spec, parameters_of, templates_of
 from harness.simulator.cluster import Pod
+from harness.simulator.kfp.graph import Graph, Plan
+from harness.simulator.kfp.workflow import ERROR, FAILED, OMITTED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 
-PENDING, RUNNING, SUCCEEDED, FAILED, ERROR = "Pending", "Running", "Succeeded", "Failed", "Error"
-SKIPPED, OMITTED = "Skipped", "Omitted"
+__all__ = ["ERROR", "FAILED", "OMITTED", "PENDING", "RUNNING", "SKIPPED", "SUCCEEDED", "Node", "Run"]
+
 POD, STEPS, STEP_GROUP, DAG, TASK_GROUP = "Pod", "Steps", "StepGroup", "DAG", "TaskGroup"
 RETRY, SUSPEND, SKIP = "Retry", "Suspend", "Skipped"
 BAD = frozenset({FAILED, ERROR})
@@ -49,8 +53,12 @@ class Node:
     after: bool = False
     memo: Mapping[str, Any] | None = None
     outputs: dict[str, str] = field(default_factory=dict)
-    pod: Pod | None = None
-    asked: bool = False  # for a pod
+    step: Step | None = None  # of the graph, once its pod is due
+
+    @property
+    def pod(self) -> Pod | None:
+        """Its pod; none before it was created."""
+        return self.step.pod if self.step is not None else None
 
     @property
     def over(self) -> bool:
@@ -62,51 +70,86 @@ class Node:
         self.phase, self.finished, self.message = phase, now, message
 
 
-class Run:
-    """A workflow that the controller carries out.
+class Run(Workflow):
+    """A workflow of Argo's own. Its templates unfold into nodes, and those with pods into its graph, as they come due.
 
     Args:
         manifest: the Workflow object as it was created.
         spec: its specification, with that of the template that it refers to.
         created: seconds of simulated time.
         find: finds the templates in the cluster that its steps call.
+        number: of the workflow, in the order of arrival.
     """
 
-    def __init__(self, manifest: Spec, spec: Spec, created: float, find: Find = lambda _kind, _name: None) -> None:
-        metadata = manifest["metadata"]
+    def __init__(
+        self, manifest: Spec, spec: Spec, created: float, find: Find = lambda _kind, _name: None, number: int = 0
+    ) -> None:
+        name, namespace = str(manifest["metadata"]["name"]), str(manifest["metadata"]["namespace"])
+        self.plans: list[Plan] = []
+        super().__init__(
+            "", name, namespace, graph=Graph(self.plans), parameters=parameters_of(spec), created=created,
+            number=number,
+        )  # fmt: skip
         self.manifest = manifest
-        self.name = str(metadata["name"])
-        self.namespace = str(metadata["namespace"])
         self.spec = spec
         self.templates: dict[str, Spec] = {}  # by key, as they are in the cluster when it starts
         self._find = find
-        self.created = created
-        self.number = 0  # in the order of arrival
-        self.started: float | None = None
-        self.finished: float | None = None
-        self.phase = ""
-        self.message = ""
         self.shutdown = str(spec.get("shutdown") or "")
-        self.held = False  # it was pending before it started
+        self.stopping = bool(self.shutdown)
         self.nodes: dict[str, Node] = {}
-        # of the queue, as of every workflow
-        self.queued = self.busy = self.again = False
-        self.look_at = 0.0
-        self.touched = True  # something has happened since the last reconciliation
+        self.touched = True
 
     def find_templates(self) -> None:
         """Find all templates that it calls."""
         self.templates = templates_of(self.spec, self._find)
 
+    def ask(self, node: Node, plan: Plan, now: float) -> int:
+        """Add a node whose pod is due to the graph; returns its index."""
+        node.step = Step(now)
+        node.step.attempts = 1
+        self.plans.append(plan)
+        self.steps.append(node.step)
+        return len(self.plans) - 1
+
+    def goes_on(self, *, after: bool) -> bool:
+        """Whether nodes run: after a stop those of exit handlers (`after`) do."""
+        return not self.shutdown or (after and self.shutdown != "Terminate")
+
     @property
-    def over(self) -> bool:
-        """Whether it has ended."""
-        return self.finished is not None
+    def title(self) -> str:
+        """See `Workflow.title`."""
+        return str((self.manifest["metadata"].get("annotations") or {}).get(RUN_NAME, ""))
 
     @property
     def priority(self) -> int:
-        """Of its place in queues; higher ones come first."""
+        """See `Workflow.priority`."""
         return int(self.spec.get("priority") or 0)
+
+    def needs(self, index: int) -> bool:
+        """See `Workflow.needs`."""
+        node = self.nodes[f"{self.name}{self.plans[index].path}"]
+        return not node.over and self.goes_on(after=node.after) and not (self.stopping and not self.shutdown)
+
+    def stream(self, index: int) -> tuple[int, int, int]:
+        """See `Workflow.stream`: the names of attempts tell them apart."""
+        return self.number, crc32(self.plans[index].path.encode()), 0
+
+    def keep_s(self, default_s: float) -> float:
+        """See `Workflow.keep_s`: its ``ttlStrategy``, or else the controller's."""
+        strategy = self.spec.get("ttlStrategy") or {}
+        own = "secondsAfterFailure" if self.phase in BAD else "secondsAfterSuccess"
+        return float(strategy.get(own, strategy.get("secondsAfterCompletion", default_s)))
+
+    def discarded(self) -> Iterator[Pod]:
+        """See `Workflow.discarded`: on completion of each pod it acts at the end, too, as nothing reads it before."""
+        well = self.phase not in BAD
+        match str((self.spec.get("podGC") or {}).get("strategy") or ""):
+            case "OnPodCompletion" | "OnWorkflowCompletion":
+                yield from self.pods
+            case "OnPodSuccess":
+                yield from (pod for pod in self.pods if pod.phase == SUCCEEDED)
+            case "OnWorkflowSuccess" if well:
+                yield from self.pods
 
     @property
     def pods(self) -> list[Pod]:

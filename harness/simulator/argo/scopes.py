@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from harness.simulator.argo.expressions import ExpressionError
-from harness.simulator.argo.fields import parameters_of, value_of
+from harness.simulator.argo.fields import value_of
 from harness.simulator.argo.nodes import Run
-from harness.simulator.argo.templates import Spec
+from harness.simulator.argo.templates import Spec, parameters_of
 
 
 def globals_of(run: Run) -> dict[str, str]:

@@ -5,6 +5,7 @@ A template is known by a key: its name in the workflow, or ``namespaced/WORKFLOW
 is looked up where the template itself is from.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -74,6 +75,17 @@ def templates_of(spec: Spec, find: Find) -> dict[str, Spec]:
                 callers.append(key)
         wanted = []
     return found
+
+
+def parameters_of(spec: Spec) -> dict[str, str]:
+    """The values of a workflow's own parameters."""
+    given = (spec.get("arguments") or {}).get("parameters") or ()
+    return {str(each["name"]): plain(each.get("value", each.get("default", ""))) for each in given}
+
+
+def plain(value: Any) -> str:
+    """A value as Argo writes it into a parameter."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _in_cluster(key: str, find: Find) -> Spec | None:

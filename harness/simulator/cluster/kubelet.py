@@ -17,7 +17,7 @@ EVICTED, DEADLINE = "Evicted", "DeadlineExceeded"
 SHUT_DOWN = "Terminated"  # its kubelet ended it before the machine shut down
 BY_KUBELET = frozenset({EVICTED, DEADLINE, SHUT_DOWN})  # of a pod that its kubelet ended, not of its main container
 _TOO_LONG = "Pod was active on the node longer than the specified deadline"
-_STEP = "executor"  # role of the pods that run the pipeline's own images
+_STEPS = frozenset({"executor", "step"})  # roles of the pods that run the user's images
 GRACE_S = 30.0  # default terminationGracePeriodSeconds
 
 
@@ -63,7 +63,7 @@ class Kubelet:
         now = self._loop.now
         if pod.deadline_s:
             self._loop.after(pod.deadline_s, self._expire, pod)
-        if self.missing and pod.role == _STEP and self._random.random() < self.missing:
+        if self.missing and pod.role in _STEPS and self._random.random() < self.missing:
             image = pod.images[0]
             resolved = f'failed to resolve reference "{image}": {image}: not found'
             pod.pull_error = f'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": {resolved}'

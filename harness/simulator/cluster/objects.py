@@ -26,7 +26,7 @@ class Pod:
     Attributes:
         owner: what created it (a workflow); listeners read names and labels from it.
         index: which node of its owner's graph it is.
-        role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``.
+        role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``, ``step``.
         task: the step's name in the pipeline, "" for the root driver.
         path: its position in the workflow; after the workflow's name it is Argo's node name.
         images: images of its containers, the main container's first.

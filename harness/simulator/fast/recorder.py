@@ -1,8 +1,9 @@
 """Records of pods, nodes and runs, made from the changes in the cluster."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from harness.model import Event, Node, PodSpans, Sample, Span
+from harness.model.argo_nodes import task_of_node
 from harness.model.phases import (
     CPU_LIMIT_CORES,
     FAILED,
@@ -30,10 +31,10 @@ from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.records import SOURCE, Compact, Record
-from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.graph import EXECUTOR, RUNS_USER_CODE, STEP
 from harness.simulator.kfp.launcher import CFS_PERIODS_PER_S, Launch
 from harness.simulator.kfp.records import OVER, Run
-from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.kfp.workflow import SUCCEEDED, Workflow
 from harness.simulator.platform import Platform
 
 _EXPLANATION_S = 1.0  # how long equal pods share the scheduler's explanation
@@ -57,6 +58,7 @@ class Recorder:
     """A listener that turns changes into records, to be fetched with `take`."""
 
     platform: Platform  # whose changes it records; set by `follow`
+    when_over: Callable[[], None]  # called when the platform shows that a run is over
 
     def __init__(self, origin_at: int) -> None:
         self._calendar = Calendar(origin_at)
@@ -64,7 +66,10 @@ class Recorder:
         self._events: list[Event] = []
         self._going: dict[str, Pod] = {}
         self._over: list[Pod] = []
-        self._runs: list[Run] = []  # that are over
+        self._runs: list[Run] = []  # of KFP, that the API server knows to be over
+        self._ended: list[
+            tuple[Workflow, float]
+        ] = []  # workflows of Argo's own that are over, and since when they show it
         self._explained: dict[Shape, tuple[float, str]] = {}
         self._read = 0
         self._usual: dict[str, Shape] = {}  # the requests of each task's first pod
@@ -75,6 +80,8 @@ class Recorder:
         """Record this platform, whose clock stamps the records."""
         self.platform = platform
         self._calendar.skew = platform.skew
+        platform.run_watchers.append(self._run_over)
+        platform.workflow_watchers.append(self._workflow_changed)
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Record why a pod waits, and its end."""
@@ -93,7 +100,7 @@ class Recorder:
                 detail = self._why(pod.shape)
             elif change is Change.PULL_FAILED:
                 detail = f'Failed to pull image "{pod.images[0]}": {detail}'
-            run = pod.owner.run_id if isinstance(pod.owner, Workflow) else None
+            run = _run_id(pod.owner) if isinstance(pod.owner, Workflow) else None
             self._events.append(Event(self._now_at, "Pod", pod.name, reason, detail, SOURCE, run, type=kind))
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
@@ -103,9 +110,15 @@ class Recorder:
             kind = "Warning" if reason == "PreemptScheduled" else "Normal"
             self._events.append(Event(self._now_at, "Node", node.name, reason, message, SOURCE, type=kind))
 
-    def run_over(self, run: Run) -> None:
-        """Record a run's end, once the API server has."""
+    def _run_over(self, run: Run) -> None:
         self._runs.append(run)
+        self.when_over()
+
+    def _workflow_changed(self, workflow: Workflow) -> None:
+        if workflow.over and not workflow.run_id and not workflow.kept:
+            workflow.kept = True
+            self._ended.append((workflow, self.platform.loop.now))
+            self.when_over()
 
     @property
     def _now_at(self) -> int:
@@ -128,12 +141,16 @@ class Recorder:
         pods, self._over = self._over, []
         for pod in pods:
             yield from self._pod(pod, calendar)
-        runs, self._runs = self._runs, []
-        for run in runs:
+        for run in self._runs:
             yield from _run(run, calendar)
-            if run.state == FAILED and self._read < _READ:
-                self._read += 1
-                yield from _reasons(run, calendar)
+            if run.state == FAILED and run.workflow is not None:
+                yield from self._reasons(run.workflow)
+        self._runs.clear()
+        for workflow, learned in self._ended:
+            yield from _run_of_workflow(workflow, learned, calendar)
+            if workflow.phase != SUCCEEDED:
+                yield from self._reasons(workflow)
+        self._ended.clear()
 
     def rest(self) -> Iterator[Compact]:
         """All nodes, and the runs and pods that have not ended."""
@@ -143,6 +160,9 @@ class Recorder:
         for run in self.platform.server.runs.values():
             if run.state not in OVER:
                 yield from _run(run, calendar)
+        for workflow in self.platform.controller.workflows.values():
+            if not workflow.run_id and not workflow.over:
+                yield from _run_of_workflow(workflow, None, calendar)
         for pod in self._going.values():
             yield from self._pod(pod, calendar)
 
@@ -151,7 +171,7 @@ class Recorder:
         assert isinstance(pod.owner, Workflow)
         task = _task(pod)
         launch = self._logged(pod, task)
-        found = _life(pod, task, pod.owner.run_id, calendar, launch.uploading if launch else None)
+        found = _life(pod, task, _run_id(pod.owner), calendar, launch.uploading if launch else None)
         if launch is not None:
             found.extend(_launched(pod, launch, task, calendar))
         shape, usual = pod.shape, self._usual.get(task)
@@ -165,16 +185,25 @@ class Recorder:
                 (CPU_LIMIT_CORES, pod.limit_cpu / 1000),
             )
             found.extend(Sample(metric, calendar.ns(pod.created), value, labels) for metric, value in requested)
-        if pod.role == EXECUTOR and pod.main_ended is not None and self._uses.chooses(task):
+        if pod.role in RUNS_USER_CODE and pod.main_ended is not None and self._uses.chooses(task):
             found.extend(_used(pod, calendar.ns(pod.main_ended)))
         return found
 
     def _logged(self, pod: Pod, task: str) -> Launch | None:
         """What the launcher of a pod did, if the observer would read its log."""
-        if not isinstance(pod.launch, Launch) or not pod.over or pod.deleting is not None:
+        if not isinstance(pod.launch, Launch) or not pod.over or pod.deleting is not None or pod.role == STEP:
             return None
         sampling = self._failures if pod.phase == "Failed" else self._uploads
         return pod.launch if sampling.chooses(task) else None
+
+    def _reasons(self, workflow: Workflow) -> Iterator[Event]:
+        """The messages of a failed workflow's nodes, of the first few."""
+        self._read += 1
+        for _, step in workflow.made() if self._read <= _READ else ():
+            for pod in step.pods:
+                state, message = step.ended.get(pod.name, ("", ""))
+                if message and pod.finished is not None:
+                    yield _of_task(pod, state.upper(), message, self._calendar.ns(pod.finished))
 
 
 def _used(pod: Pod, at: int) -> Iterator[Record]:
@@ -192,30 +221,29 @@ def _launched(pod: Pod, launch: Launch, task: str, calendar: Calendar) -> Iterat
     assert isinstance(pod.owner, Workflow)
     if launch.error and pod.main_ended is not None:
         at = calendar.ns(pod.main_ended)
-        yield Event(at, "Pod", pod.name, LAUNCHER_ERROR, launch.error, SOURCE, pod.owner.run_id, type="Warning")
+        yield Event(at, "Pod", pod.name, LAUNCHER_ERROR, launch.error, SOURCE, _run_id(pod.owner), type="Warning")
     elif launch.uploaded is not None and launch.uploading is not None:
         labels = {"task": task, "pod": pod.name}
         yield Sample(UPLOAD_SECONDS, calendar.ns(launch.uploaded), launch.uploaded - launch.uploading, labels)
 
 
 def _task(pod: Pod) -> str:
+    """The task's name, as an observer takes it from the node's."""
+    if pod.role == STEP:
+        assert isinstance(pod.owner, Workflow)
+        return task_of_node(f"{pod.owner.name}{pod.path}", pod.owner.name)
     return pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+
+
+def _run_id(workflow: Workflow) -> str:
+    """The run's id in KFP; a workflow of Argo's own is a run of its name."""
+    return workflow.run_id or workflow.name
 
 
 def _of_task(pod: Pod, state: str, message: str, at: int) -> Event:
     """What the workflow's node of a pod says."""
     assert isinstance(pod.owner, Workflow)
-    return Event(at, OF_TASK, _task(pod), state, message, SOURCE, pod.owner.run_id, type="Warning")
-
-
-def _reasons(run: Run, calendar: Calendar) -> Iterator[Event]:
-    """The messages of a failed run's nodes."""
-    assert run.workflow is not None
-    for _, step in run.workflow.made():
-        for pod in step.pods:
-            state, message = step.ended.get(pod.name, ("", ""))
-            if message and pod.finished is not None:
-                yield _of_task(pod, state.upper(), message, calendar.ns(pod.finished))
+    return Event(at, OF_TASK, _task(pod), state, message, SOURCE, _run_id(pod.owner), type="Warning")
 
 
 def _node(node: cluster.Node, price: float | None, calendar: Calendar) -> Node:
@@ -228,13 +256,27 @@ def _node(node: cluster.Node, price: float | None, calendar: Calendar) -> Node:
 
 def _run(run: Run, calendar: Calendar) -> Iterator[Record]:
     """A run's span, and the event of its end once the API server has recorded it."""
-    over = run.state in OVER
-    ended_at = calendar.when(run.finished) if over else None
-    yield Span(run.id, "", RUN, calendar.ns(run.created), ended_at, task=run.name, source=SOURCE)
-    if over:
-        kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
-        learned_at = calendar.ns(run.history[-1][0])
-        yield Event(learned_at, "Run", run.id, run.state, "", SOURCE, run.id, type=kind)
+    learned = run.history[-1][0] if run.state in OVER else None
+    yield from _run_records(run.id, run.name, (run.created, run.finished, learned), run.state, calendar)
+
+
+def _run_of_workflow(workflow: Workflow, learned: float | None, calendar: Calendar) -> Iterator[Record]:
+    """The same for a workflow of Argo's own, whose object shows its end from `learned` on."""
+    state = "SUCCEEDED" if workflow.phase == SUCCEEDED else FAILED
+    times = workflow.created, workflow.finished, learned
+    yield from _run_records(workflow.name, workflow.title or workflow.name, times, state, calendar)
+
+
+def _run_records(
+    run: str, name: str, times: tuple[float, float | None, float | None], state: str, calendar: Calendar
+) -> Iterator[Record]:
+    """Of a run that was created, ended and is known to have ended at these times."""
+    created, finished, learned = times
+    ended_at = calendar.when(finished) if learned is not None else None
+    yield Span(run, "", RUN, calendar.ns(created), ended_at, task=name, source=SOURCE)
+    if learned is not None:
+        kind = "Normal" if state == "SUCCEEDED" else "Warning"
+        yield Event(calendar.ns(learned), "Run", run, state, "", SOURCE, run, type=kind)
 
 
 def _life(pod: Pod, task: str, run_id: str, calendar: Calendar, uploading: float | None) -> list[Compact]:

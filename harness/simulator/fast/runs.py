@@ -1,10 +1,10 @@
 """Runs of a pipeline in simulated time: arrivals in, the records of a run folder out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
-from harness.model import Outcome, Sample, Submission
+from harness.model import Outcome, Sample, Scenario, Submission
 from harness.model.phases import (
     LIST_SECONDS,
     NODE_CPU_CORES,
@@ -16,7 +16,6 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.fast.records import Arrival, Compact
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.records import Run
 from harness.simulator.kube_objects.usage import Meter
 from harness.simulator.platform import Platform
 
@@ -26,26 +25,27 @@ _ACCEPTED = 200
 _PAGE = 20  # runs of a page, by default
 
 
+Answered = Callable[[str | RpcError], None]  # with the run's id
+Submit = Callable[[Scenario, Answered], None]
+
+
 def simulate_runs(
-    recorder: Recorder, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float, sample_s: float
+    recorder: Recorder, submit: Submit, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float, sample_s: float
 ) -> Iterator[Compact]:
-    """Submit runs of the pipeline in `package` to the recorder's platform.
+    """Submit runs to the recorder's platform.
 
     Args:
         recorder: a listener of the platform, after `follow`, with all faults injected.
-        package: the compiled pipeline (IR YAML).
+        submit: starts one run.
         arrivals: sorted by due time.
         calendar: of the submitter, whose clock is right.
         horizon: simulated seconds; runs that have not ended by then stay open.
         sample_s: simulated seconds between samples.
-
-    Raises:
-        RpcError: the package is not a pipeline.
     """
     platform = recorder.platform
     loop, meter = platform.loop, Meter(platform)
-    ledger = _Ledger(platform, package, arrivals, calendar)
-    platform.run_watchers += (recorder.run_over, ledger.run_over)
+    ledger = _Ledger(platform, submit, arrivals, calendar)
+    recorder.when_over = ledger.run_over
     for seq, arrival in enumerate(arrivals):
         loop.at(arrival.due_s, ledger.submit, seq)
     while True:
@@ -69,7 +69,8 @@ def _samples(platform: Platform, meter: Meter, calendar: Calendar) -> Iterator[S
     )
     yield Sample(STORE_CAPACITY_BYTES, at, store.capacity, volume)
     yield Sample(STORE_AVAILABLE_BYTES, at, store.free, volume)
-    yield Sample(LIST_SECONDS, at, platform.server.listing_s(recent), {"endpoint": "ListRuns"})
+    if platform.server.catalogue.pipelines:  # otherwise nobody asks KFP
+        yield Sample(LIST_SECONDS, at, platform.server.listing_s(recent), {"endpoint": "ListRuns"})
     for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
         yield Sample(NODE_CPU_CORES, at, meter.cores(node), {"node": node.name})
 
@@ -82,14 +83,9 @@ class _Ledger:
         unsettled: arrivals that were not rejected and whose run has not ended.
     """
 
-    def __init__(self, platform: Platform, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar) -> None:
-        catalogue = platform.server.catalogue
+    def __init__(self, platform: Platform, submit: Submit, arrivals: Sequence[Arrival], calendar: Calendar) -> None:
         self._platform = platform
-        self._pipeline_id = catalogue.create_pipeline(package).id
-        self._experiments = {  # by tenant
-            each.namespace: catalogue.create_experiment("pipeswarm", namespace=each.namespace).id
-            for each in platform.profile.tenants
-        }
+        self._submit = submit
         self._arrivals = arrivals
         self._calendar = calendar
         self._answered: dict[int, Submission] = {}
@@ -98,25 +94,17 @@ class _Ledger:
 
     def submit(self, seq: int) -> None:
         """Submit the arrival with this number."""
-        server, scenario = self._platform.server, self._arrivals[seq].scenario
-        try:
-            version = server.catalogue.version(self._pipeline_id, "")
-            experiment = self._experiments.get(scenario.tenant, "")
-            run = server.prepare_run(scenario.run_name, experiment, version, scenario.values, by_reference=True)
-        except RpcError as error:
-            self._learn(seq, error)
-        else:
-            server.start_run(run, partial(self._learn, seq))
+        self._submit(self._arrivals[seq].scenario, partial(self._learn, seq))
 
-    def _learn(self, seq: int, answer: Run | RpcError) -> None:
+    def _learn(self, seq: int, answer: str | RpcError) -> None:
         self._answered[seq] = self._row(seq, answer)
-        if isinstance(answer, Run):
+        if isinstance(answer, str):
             self.in_flight += 1
         else:
             self.unsettled -= 1
 
-    def run_over(self, _: Run) -> None:
-        """Count a run's end, once the API server has recorded it."""
+    def run_over(self) -> None:
+        """Count a run's end, once the platform shows it."""
         self.in_flight -= 1
         self.unsettled -= 1
 
@@ -125,15 +113,15 @@ class _Ledger:
         for seq in range(len(self._arrivals)):
             yield self._answered.get(seq) or self._row(seq, None)
 
-    def _row(self, seq: int, answer: Run | RpcError | None) -> Submission:
+    def _row(self, seq: int, answer: str | RpcError | None) -> Submission:
         arrival, calendar = self._arrivals[seq], self._calendar
         due_at = calendar.ns(arrival.due_s)
         answered_at = calendar.ns(self._platform.loop.now) if answer is not None else None
         run: str | None = None
         status: int | None = None
         error: str | None = None
-        if isinstance(answer, Run):
-            run, status = answer.id, _ACCEPTED
+        if isinstance(answer, str):
+            run, status = answer, _ACCEPTED
         elif answer is not None:
             status, error = answer.code.http, answer.message
         else:

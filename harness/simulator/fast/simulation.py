@@ -14,6 +14,7 @@ from harness.simulator.fast.executions import simulate_executions
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.fast.records import Arrival, Compact, Record
 from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
+from harness.simulator.fast.submitting import is_argo, pipelines, workflows
 from harness.simulator.faults import inject
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
@@ -56,7 +57,8 @@ def simulate_compactly(
 
     Args:
         profile: the platform's settings.
-        package: the compiled pipeline (IR YAML), or the exported transformation for hetida designer.
+        package: the compiled pipeline (IR YAML); for Argo, the manifest of a workflow, followed by the templates and
+            ConfigMaps that it needs; for hetida designer, the exported transformation.
         arrivals: sorted by due time.
         faults: injected besides those of the profile.
         seed: random seed.
@@ -66,6 +68,7 @@ def simulate_compactly(
 
     Raises:
         ConfigError: the profile names an unknown fault.
+        ConfigError: … or the workflow is one that the simulated platform can't run.
         RpcError: the package is not a pipeline.
     """
     calendar, horizon = Calendar(origin_at), (arrivals[-1].due_s if arrivals else 0.0) + drain_s
@@ -78,7 +81,8 @@ def simulate_compactly(
         if platform.hetida is not None:
             yield from simulate_executions(platform, package, arrivals, calendar, horizon)
         else:
-            yield from simulate_runs(recorder, package, arrivals, calendar, horizon, sample_s)
+            submit = (workflows if is_argo(package) else pipelines)(platform, package)
+            yield from simulate_runs(recorder, submit, arrivals, calendar, horizon, sample_s)
 
 
 @contextmanager

@@ -18,7 +18,8 @@ _LABELS = {"metadata.name": HOSTNAME}  # by the only field that terms can match
 class Container:
     """What a step's pod runs and requests. CPU in thousandths of a core, memory in bytes; 0 means not given.
 
-    `labels` are the pod's own; `deadline_s` is its longest time on a node.
+    `labels` are the pod's own; `deadline_s` is its longest time on a node; `more_images` are those of the user's other
+    containers.
     """
 
     image: str = ""
@@ -32,6 +33,7 @@ class Container:
     backoff_max_s: float = 3600.0
     labels: tuple[tuple[str, str], ...] = ()
     deadline_s: int = 0
+    more_images: tuple[str, ...] = ()
 
 
 def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:

@@ -2,22 +2,38 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, Protocol
 
 from harness.simulator.cluster import Change, Cluster
 from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.kfp.argo_events import of_end, of_skip, of_start
 from harness.simulator.kfp.client import Client
 from harness.simulator.kfp.drivers import Drivers
-from harness.simulator.kfp.graph import runs_in_executor
+from harness.simulator.kfp.pipelines import Pipelines
 from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.throttler import POSTPONED, Throttler
+from harness.simulator.kfp.throttler import POSTPONED, Key, Throttler
 from harness.simulator.kfp.work_queue import WorkQueue
-from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.kfp.workflow import PENDING, RUNNING, Workflow
 from harness.simulator.kfp.workflow_pods import WorkflowPods
 from harness.simulator.profile import Controller as Settings
 
 Changed = Callable[[Workflow], None]
+
+
+class Operator(Protocol):
+    """Decides what comes next in workflows of one kind: pipelines, or manifests of Argo's own."""
+
+    def begin(self, workflow: Any) -> str:
+        """Why a workflow can't begin yet; "" if it begins, or ends at once because it can't be carried out."""
+        ...
+
+    def operate(self, workflow: Any) -> list[int]:
+        """Take note of what has happened; returns the nodes whose pods are due, and ends the workflow if it is over."""
+        ...
+
+    def release(self, workflow: Any) -> None:
+        """A workflow has ended or was deleted: give back what it holds."""
+        ...
 
 
 class Controller:
@@ -43,23 +59,22 @@ class Controller:
         self.settings = settings
         self._requests, self._settle_s = settings.requests_of_version, settings.settle_of_version_s
         self.client = Client(loop, settings)
-        self.queue = WorkQueue(loop, settings)
-        self.queue.serve(Workflow, self._reconcile)
+        self.queue: WorkQueue[Workflow] = WorkQueue(loop, settings, self._reconcile)
         self.throttler = Throttler(settings.parallelism, settings.namespace_parallelism)
         self.limited: Callable[[], None] | None = None  # called after `limit_to`
-        self.workflows: dict[str, Workflow] = {}
+        self.workflows: dict[Key, Workflow] = {}
         self.running = 0
         self._cluster = cluster
-        self._drivers = drivers
         self._changed = changed
         self.pods = WorkflowPods(
             loop, settings, client=self.client, queue=self.queue, cluster=cluster, steps=steps, drivers=drivers,
             quotas=quotas,
         )  # fmt: skip
+        self.operators: dict[type[Workflow], Operator] = {Workflow: Pipelines(loop, drivers, self.pods)}
 
     def add(self, workflow: Workflow) -> None:
         """Start to reconcile a new workflow."""
-        self.workflows[workflow.name] = workflow
+        self.workflows[workflow.key] = workflow
         self._changed(workflow)
         self.queue.add(workflow)
 
@@ -73,16 +88,16 @@ class Controller:
     def retry(self, workflow: Workflow) -> None:
         """Run the failed steps of a finished workflow again."""
         workflow.reopen()
-        self.workflows[workflow.name] = workflow
+        self.workflows[workflow.key] = workflow
         self.queue.add(workflow)
 
     def remove(self, workflow: Workflow) -> None:
         """Delete a workflow and its pods; no effect if it was deleted before."""
-        if self.workflows.pop(workflow.name, None) is None:
+        if self.workflows.pop(workflow.key, None) is None:
             return
         if workflow.started is not None and not workflow.over:
             self.running -= 1
-        self.throttler.remove(_key(workflow))
+        self._release(workflow)
         workflow.stopping = True
         for _, step in workflow.made():
             for pod in step.pods:
@@ -108,21 +123,13 @@ class Controller:
 
     def _reconcile(self, workflow: Workflow) -> None:
         new = workflow.started is None
-        if workflow.finished is not None or workflow.name not in self.workflows or (new and not self._begin(workflow)):
+        gone = self.workflows.get(workflow.key) is not workflow
+        if workflow.finished is not None or gone or (new and not self._begin(workflow)):
             self.queue.done(workflow)
             return
         changed = new or workflow.touched or workflow.stopping or bool(workflow.news or workflow.due)
         workflow.touched = False
-        for pod in workflow.news:
-            self.pods.assess(workflow, pod)
-        workflow.news.clear()
-        due: list[int] = []
-        if workflow.stopping:
-            self.pods.stop(workflow)
-        elif workflow.due:
-            due = self._take_due(workflow)
-        if workflow.active == 0 and (workflow.stopping or not workflow.due):
-            self._end(workflow)
+        due = self._operate(workflow)
         if not changed:
             self.queue.done(workflow)
         elif new and self._requests.start:
@@ -130,6 +137,13 @@ class Controller:
             self._loop.at(self.client.core.take(self._loop.now, self._requests.start), self._create, workflow, due)
         else:
             self._create(workflow, due)
+
+    def _operate(self, workflow: Workflow) -> list[int]:
+        """Learn what is due; a workflow that could not be carried out has ended already."""
+        due = [] if workflow.over else self.operators[type(workflow)].operate(workflow)
+        if workflow.over:
+            self._end(workflow)
+        return due
 
     def _create(self, workflow: Workflow, due: list[int]) -> None:
         """Create the pods one after the other, then update the workflow."""
@@ -167,63 +181,46 @@ class Controller:
             self.queue.done(workflow)
 
     def _begin(self, workflow: Workflow) -> bool:
-        """Start a workflow, unless too many are running; returns whether it started."""
-        if not (workflow.stopping or self._admits(workflow)):
-            workflow.phase, workflow.message, workflow.held = PENDING, POSTPONED, True
-            self._changed(workflow)
+        """Start a workflow, unless too many are running or it needs a lock; returns whether it started."""
+        why = "" if workflow.stopping or self._admits(workflow) else POSTPONED
+        why = why or self.operators[type(workflow)].begin(workflow)
+        if why:
+            if (workflow.phase, workflow.message) != (PENDING, why):
+                workflow.phase, workflow.message, workflow.held = PENDING, why, True
+                self._changed(workflow)
             return False
         workflow.started = self._loop.now
-        workflow.phase = RUNNING
-        workflow.message = ""
-        workflow.unsaid += of_start(workflow.graph)
+        if workflow.finished is None:
+            workflow.phase, workflow.message = RUNNING, ""
         self.running += 1
         return True
 
     def _admits(self, workflow: Workflow) -> bool:
-        return self.throttler.admit(_key(workflow), partial(self._admitted, workflow), created=workflow.created)
+        start = partial(self._admitted, workflow)
+        return self.throttler.admit(workflow.key, start, priority=workflow.priority, created=workflow.created)
 
     def _admitted(self, workflow: Workflow) -> None:
-        if workflow.name in self.workflows:
+        if self.workflows.get(workflow.key) is workflow:
             self.queue.add(workflow)
 
-    def _take_due(self, workflow: Workflow) -> list[int]:
-        """The due nodes that need a pod; those that don't end, which may make more nodes due."""
-        needed: list[int] = []
-        while workflow.due:
-            due, workflow.due = workflow.due, []
-            for index in due:
-                step = workflow.steps[index] = workflow.steps[index] or Step(self._loop.now)
-                if self._drivers.inside and runs_in_executor(workflow.graph, index):
-                    workflow.end_step(index, SUCCEEDED, self._loop.now)
-                    continue
-                if not self._drivers.inside and self._drivers.was_computed(workflow, workflow.graph.plans[index]):
-                    workflow.unsaid += of_skip(workflow.graph.plans[index])
-                    workflow.end_step(index, SKIPPED, self._loop.now)
-                    continue
-                step.attempts += 1
-                workflow.active += 1
-                needed.append(index)
-        return needed
-
     def _end(self, workflow: Workflow) -> None:
-        workflow.finished = self._loop.now
-        failed = workflow.failed or workflow.stopping
-        workflow.phase = FAILED if failed else SUCCEEDED
+        assert workflow.finished is not None
         for _, step in workflow.made():
             pod = step.pod
             if pod is not None and pod.name in self._cluster.pods:  # not deleted meanwhile
                 self._cluster.listener.pod_changed(pod, Change.LABELLED)
-        workflow.unsaid += of_end(workflow.graph)
         self.client.cleanup.add(self._requests.end)
         self.running -= 1
-        self.throttler.remove(_key(workflow))
-        self._loop.after(self.settings.ttl_s, self._expire, workflow, workflow.finished)
+        self._release(workflow)
+        for pod in workflow.discarded():
+            self._cluster.forget(pod)
+        self._loop.after(workflow.keep_s(self.settings.ttl_s), self._expire, workflow, workflow.finished)
+
+    def _release(self, workflow: Workflow) -> None:
+        self.operators[type(workflow)].release(workflow)
+        self.throttler.remove(workflow.key)
 
     def _expire(self, workflow: Workflow, finished: float) -> None:
         """Delete a workflow after its TTL, unless it was retried meanwhile."""
         if workflow.finished == finished:
             self.remove(workflow)
-
-
-def _key(workflow: Workflow) -> tuple[str, str]:
-    return workflow.namespace, workflow.name

@@ -6,7 +6,7 @@ their dependencies are those of KFP's compiler (backend/src/v2/compiler/argocomp
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import md5
@@ -27,6 +27,8 @@ DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
     "importer",
     "join",
 )
+STEP = "step"  # of a workflow that no pipeline was compiled to: the pod of a template
+RUNS_USER_CODE = frozenset({EXECUTOR, STEP})
 # Argo's names of the nodes of a loop: the group of all iterations, and what each consists of.
 ITERATIONS, ITERATION = "iteration-iterations", "iteration-item"
 ON_EXIT = ".onExit"  # ends the name of the group of an exit handler's clean-up
@@ -46,6 +48,7 @@ class Plan:
         cache_key: executors with equal keys compute the same if the run's parameters in `varies` are equal too; "" if
             the pipeline does not enable the cache.
         condition: evaluated by the driver; if false, the task has no pod but the driver.
+        template: Argo's template that a pod of the role ``step`` is made from.
     """
 
     role: str
@@ -60,13 +63,14 @@ class Plan:
     cache_key: str = ""
     varies: tuple[str, ...] = ()
     condition: Condition | None = None
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All pods of one pipeline, each after those it waits for."""
+    """All pods of one pipeline, each after those it waits for; of a workflow of Argo's own, those that came due."""
 
-    plans: tuple[Plan, ...]
+    plans: Sequence[Plan]
 
     @property
     def pods(self) -> int:

@@ -66,19 +66,32 @@ def _request(operation: str, why: Refusal) -> str:
 
 
 class LogArchive:
-    """Argo's ``wait`` containers, which store the logs of ``main``."""
+    """Argo's ``wait`` containers, which store the logs of ``main``, and its outputs where no launcher does."""
 
     def __init__(self, store: ArtifactStore, kubelet: Kubelet) -> None:
         self._store = store
         self._kubelet = kubelet
 
-    def end(self, pod: Pod, exit_code: int = 0, reason: str = "Completed") -> None:
-        """End the main container; the pod ends once its log is stored. No effect on a deleted or ended pod."""
+    def end(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", *, output: float = 0.0) -> None:
+        """End the main container; the pod ends once its output (bytes) and its log are stored.
+
+        No effect on a deleted or ended pod.
+        """
         if pod.deleting is not None or pod.finished is not None:
             return
         self._kubelet.end_main(pod, exit_code, reason)
         pod.station = pod.job = None
-        self._store.archive(pod, self._archived)
+        if output:
+            self._store.write(pod, output, self._stored)
+        else:
+            self._store.archive(pod, self._archived)
+
+    def _stored(self, pod: Pod, _: float, why: Refusal | None) -> None:
+        pod.station = pod.job = None
+        if why is None:
+            self._store.archive(pod, self._archived)
+        else:
+            self._archived(pod, why)
 
     def _archived(self, pod: Pod, why: Refusal | None) -> None:
         if pod.deleting is None and pod.finished is None:

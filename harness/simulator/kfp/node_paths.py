@@ -3,6 +3,7 @@
 The paths are the same in every workflow of a pipeline, so that what follows from them is computed once.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from harness.simulator.kfp.graph import EXECUTOR, ITERATION, ITERATIONS, JOIN, ON_EXIT, Plan, fnv1a
@@ -17,7 +18,7 @@ def node_id(workflow: str, path: str) -> str:
     return f"{workflow}-{fnv1a(workflow + path)}" if path else workflow
 
 
-def ends(plans: tuple[Plan, ...]) -> dict[str, int]:
+def ends(plans: Sequence[Plan]) -> dict[str, int]:
     """By path of a group: the plan whose end is the group's end."""
     found: dict[str, int] = {}
     for index, plan in enumerate(plans):

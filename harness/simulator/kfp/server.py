@@ -193,7 +193,7 @@ class Server:
         prefix = run.version.spec["pipelineInfo"]["name"]
         while True:
             name = f"{prefix}-{''.join(self._random.choices(_ALPHABET, k=5))}"
-            if name not in self._controller.workflows:
+            if (run.namespace or self.namespace, name) not in self._controller.workflows:
                 return name
 
     def run(self, run_id: str, failed: str = "") -> Run:
@@ -257,7 +257,7 @@ class Server:
     def delete_run(self, run_id: str) -> None:
         """Delete a run and its workflow."""
         run = self.run(run_id, f"Failed to delete run {run_id} as it does not exist")
-        if run.workflow is not None and run.workflow.name in self._controller.workflows:
+        if run.workflow is not None and run.workflow.key in self._controller.workflows:
             self._controller.remove(run.workflow)
         if run.workflow is not None:
             self.database.delete(run.workflow.graph)

@@ -9,7 +9,7 @@ from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
 from harness.simulator.cluster.shapes import quantity
 from harness.simulator.engine.draws import Draws
 from harness.simulator.kfp.artifact_store import ArtifactStore, Refusal
-from harness.simulator.kfp.graph import Plan
+from harness.simulator.kfp.graph import STEP, Plan
 from harness.simulator.kfp.launcher import FAILED, Launch, LogArchive, download_error, upload_error
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Step as StepModel
@@ -72,7 +72,7 @@ class Steps:
         return shape._replace(
             cpu=shape.cpu or round(model.requests_cpu * 1000),
             memory=shape.memory or int(model.requests_memory),
-            priority=self._priorities.get(model.priority_class, 0),
+            priority=self._priorities.get(model.priority_class, shape.priority),
         )
 
     def run(self, pod: Pod) -> None:
@@ -97,9 +97,7 @@ class Steps:
             return
         assert isinstance(pod.owner, Workflow)
         model, parameters = self.model(pod.task), pod.owner.parameters
-        step = pod.owner.steps[pod.index]
-        assert step is not None
-        random = self._draws.of(pod.owner.number, pod.index, step.attempts)
+        random = self._draws.of(*pod.owner.stream(pod.index))
         takes = model.duration.sample(random, parameters)
         cpu = model.cpu.sample(random, parameters) * self.cpu_factor
         output = model.output.sample(random, parameters)
@@ -131,11 +129,14 @@ class Steps:
 
     def _store_output(self, pod: Pod, size: float) -> None:
         assert isinstance(pod.launch, Launch)
-        pod.launch.uploading = self._store.loop.now
         assert pod.station is not None
         assert pod.job is not None
         pod.launch.core_s = pod.station.work_of(pod.job)
         pod.station = pod.job = None
+        if pod.role == STEP:
+            self.logs.end(pod, output=size)
+            return
+        pod.launch.uploading = self._store.loop.now
         self._store.write(pod, size, self._stored)
 
     def _stored(self, pod: Pod, size: float, why: Refusal | None) -> None:

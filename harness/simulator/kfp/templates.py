@@ -3,7 +3,7 @@
 from functools import cache
 
 from harness.simulator.cluster import Pod, Shape
-from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, Plan, fnv1a_on
+from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, STEP, Plan, fnv1a_on
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Controller as Settings
@@ -35,6 +35,8 @@ class Templates:
     def pod(self, workflow: Workflow, index: int, attempt: int) -> Pod:
         """The pod of a node of the workflow's graph; attempts count from 1."""
         plan = workflow.graph.plans[index]
+        if plan.role == STEP:
+            return self._step(workflow, index, plan)
         container, role = plan.container, plan.role
         path = node_path(plan, attempt, wrapped=self._wrapped)
         number = fnv1a_on(workflow.hash, path)
@@ -52,6 +54,18 @@ class Templates:
         else:
             pod.limit_cpu, pod.limit_memory = _DRIVER_LIMITS
             pod.usage_cpu, pod.usage_memory = _DRIVER_CPU, _DRIVER_MEMORY
+        return pod
+
+    def _step(self, workflow: Workflow, index: int, plan: Plan) -> Pod:
+        """The pod of a template that is no pipeline's; that of a workflow with a single one has the workflow's name."""
+        container, number = plan.container, fnv1a_on(workflow.hash, plan.path)
+        pod = Pod(
+            f"{workflow.name}-{plan.template}-{number}" if plan.path else workflow.name, workflow.namespace,
+            self._steps.shape(plan), (container.image, *container.more_images, EXEC_IMAGE),
+            owner=workflow, index=index, role=STEP, task=plan.task, path=plan.path,
+        )  # fmt: skip
+        pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
+        pod.labels, pod.deadline_s = dict(container.labels), container.deadline_s
         return pod
 
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from harness.model.exposition import Histogram
 from harness.simulator.engine.events import EventLoop
@@ -27,8 +27,8 @@ class Queued(Protocol):
 W = TypeVar("W", bound=Queued)
 
 
-class WorkQueue:
-    """Hands workflows of all kinds to workers; a workflow is with one worker at a time.
+class WorkQueue(Generic[W]):
+    """Hands workflows to workers, which call `reconcile`; a workflow is with one worker at a time.
 
     A change requeues its workflow after `requeue_s`. An entry that is due earlier stays, so what happens between two
     reconciliations waits for the rest of `requeue_s` since the first: each workflow has a grid of its own.
@@ -39,13 +39,13 @@ class WorkQueue:
         work: seconds that a worker spent on one.
     """
 
-    def __init__(self, loop: EventLoop, settings: Settings) -> None:
+    def __init__(self, loop: EventLoop, settings: Settings, reconcile: Callable[[W], None]) -> None:
         self._loop = loop
-        self._reconcile: dict[type, Callable[[Any], None]] = {}
+        self._reconcile = reconcile  # ends with `done`
         self._operation_s = settings.operation_s
         self._cpu = ProcessorSharing(loop, settings.cpu) if settings.cpu else None
-        self._ready: deque[tuple[Queued, float]] = deque()  # with the time of their entry
-        self._begun: dict[Queued, float] = {}  # of those with a worker
+        self._ready: deque[tuple[W, float]] = deque()  # with the time of their entry
+        self._begun: dict[W, float] = {}  # of those with a worker
         self.workers = settings.workers
         self.requeue_s = settings.requeue_s
         self.busy = 0
@@ -53,34 +53,30 @@ class WorkQueue:
         self.waits = Histogram(_WAITS_S)
         self.work = Histogram(_WORK_S)
 
-    def serve(self, kind: type[W], reconcile: Callable[[W], None]) -> None:
-        """Let workers call `reconcile` for workflows of this kind; it ends with `done`."""
-        self._reconcile[kind] = reconcile
-
     @property
     def depth(self) -> int:
         """Number of workflows that wait for a worker."""
         return len(self._ready)
 
-    def add(self, workflow: Queued) -> None:
+    def add(self, workflow: W) -> None:
         """Queue a workflow without delay."""
         workflow.queued = True
         self._push(workflow)
 
-    def requeue(self, workflow: Queued) -> None:
+    def requeue(self, workflow: W) -> None:
         """Queue a workflow that has changed when its next entry is due."""
         if not workflow.queued:
             self.expect(workflow)
             workflow.queued = True
             self._loop.at(workflow.look_at, self._push, workflow)
 
-    def expect(self, workflow: Queued) -> None:
+    def expect(self, workflow: W) -> None:
         """Add an entry that leads to a reconciliation only if the workflow changes until then."""
         now, due = self._loop.now, self._loop.now + self.requeue_s
         if not now < workflow.look_at <= due:
             workflow.look_at = due
 
-    def done(self, workflow: Queued) -> None:
+    def done(self, workflow: W) -> None:
         """End the reconciliation of a workflow, which frees its worker."""
         workflow.busy = False
         self.busy -= 1
@@ -91,7 +87,7 @@ class WorkQueue:
         if self._ready:
             self._work()
 
-    def _push(self, workflow: Queued) -> None:
+    def _push(self, workflow: W) -> None:
         self.adds += 1
         if workflow.busy:
             workflow.again = True
@@ -111,8 +107,7 @@ class WorkQueue:
             self._begun[workflow] = now
             self.busy += 1
             workflow.busy, workflow.queued = True, False
-            reconcile = self._reconcile[type(workflow)]
             if self._cpu is None:
-                self._loop.after(self._operation_s, reconcile, workflow)
+                self._loop.after(self._operation_s, self._reconcile, workflow)
             else:
-                self._cpu.add(self._operation_s, 1.0, reconcile, workflow)
+                self._cpu.add(self._operation_s, 1.0, self._reconcile, workflow)

@@ -39,13 +39,14 @@ class Step:
 class Workflow:
     """A live workflow. The graph is shared between runs; each has its own count of what every node still waits for.
 
-    `due` holds the nodes whose pods can be created by the next reconciliation.
+    `run_id` is the run's in KFP; "" of a workflow of Argo's own. `due` holds the nodes whose pods can be created by the
+    next reconciliation.
     """
 
     __slots__ = (
         "_fates", "_waits", "active", "again", "busy", "created", "drawn", "due", "failed", "finished", "graph", "hash",
-        "held", "kept", "look_at", "message", "name", "namespace", "news", "number", "parameters", "phase", "queued",
-        "run_id", "started", "steps", "stopping", "touched", "unreported", "unsaid",
+        "held", "kept", "key", "look_at", "message", "name", "namespace", "news", "number", "parameters", "phase",
+        "queued", "run_id", "started", "steps", "stopping", "touched", "unreported", "unsaid",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +64,7 @@ class Workflow:
         self.name = name
         self.hash = fnv1a(name)  # prefix hash of its nodes' names
         self.namespace = namespace
+        self.key = namespace, name
         self.graph = graph
         self.parameters = parameters
         self.created = created
@@ -94,6 +96,33 @@ class Workflow:
     def over(self) -> bool:
         """Whether the workflow has ended."""
         return self.finished is not None
+
+    @property
+    def title(self) -> str:
+        """The run's name as the user gave it; "" where the run holds it."""
+        return ""
+
+    @property
+    def priority(self) -> int:
+        """Of its place in queues; higher ones come first."""
+        return 0
+
+    def needs(self, index: int) -> bool:  # noqa: ARG002  # a termination ends all nodes of a pipeline
+        """Whether the pod of a due node is still to be created."""
+        return not self.stopping
+
+    def stream(self, index: int) -> tuple[int, int, int]:
+        """What the random numbers of a node's latest attempt are drawn for; see `Draws.of`."""
+        step = self.steps[index]
+        return self.number, index, step.attempts if step is not None else 0
+
+    def keep_s(self, default_s: float) -> float:
+        """How long it is kept after its end; `default_s` is the controller's."""
+        return default_s
+
+    def discarded(self) -> Iterator[Pod]:
+        """The pods that are deleted at its end (``podGC``)."""
+        yield from ()
 
     def made(self) -> Iterator[tuple[Plan, Step]]:
         """The nodes that exist so far, in the graph's order."""

@@ -11,7 +11,7 @@ from harness.simulator.kfp.argo_events import of_pod_end, of_pod_start
 from harness.simulator.kfp.client import Client
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.endings import ending
-from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.graph import EXECUTOR, RUNS_USER_CODE, STEP
 from harness.simulator.kfp.retry import strategy_of
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.templates import Templates
@@ -31,7 +31,7 @@ class WorkflowPods:
         settings: Settings,
         *,
         client: Client,
-        queue: WorkQueue,
+        queue: WorkQueue[Workflow],
         cluster: Cluster,
         steps: Steps,
         drivers: Drivers,
@@ -54,7 +54,7 @@ class WorkflowPods:
 
     def create(self, workflow: Workflow, index: int) -> None:
         """Create the pod of a due node, which a quota can delay."""
-        if workflow.stopping:
+        if not workflow.needs(index):
             workflow.active -= 1
             self._requeue(workflow)
             return
@@ -76,7 +76,8 @@ class WorkflowPods:
         quota.take(pod)
         step.pods.append(pod)
         step.state, step.message = PENDING, ""
-        workflow.unsaid += of_pod_start(workflow.graph.plans[index], self._settings.error_retries)
+        if pod.role != STEP:  # whose operator counts them
+            workflow.unsaid += of_pod_start(workflow.graph.plans[index], self._settings.error_retries)
         self._cluster.create(pod)
         if step.attempts > 1:
             ends = step.pods[0].created + strategy_of(workflow.graph.plans[index], self._settings).max_s
@@ -101,8 +102,8 @@ class WorkflowPods:
         assert isinstance(workflow, Workflow)
         workflow.touched = True
         self._requeue(workflow)
-        run = self._drivers.run if pod.role != EXECUTOR else self._run_step
-        if self.prelude is None:
+        run = self._run_step if pod.role in RUNS_USER_CODE else self._drivers.run
+        if self.prelude is None or pod.role == STEP:
             run(pod)
         else:
             self.prelude(pod, run)
@@ -161,6 +162,10 @@ class WorkflowPods:
     def stop(self, workflow: Workflow) -> None:
         """Delete the live pods of a workflow."""
         for _, step in workflow.made():
-            pod = step.pod
-            if pod is not None and not pod.over and pod.deleting is None:
-                self._cluster.kubelet.delete(pod)
+            if step.pod is not None:
+                self.delete(step.pod)
+
+    def delete(self, pod: Pod) -> None:
+        """Delete a pod, unless it has ended."""
+        if not pod.over and pod.deleting is None:
+            self._cluster.kubelet.delete(pod)

@@ -70,7 +70,7 @@ class ClusterActions:
         elif self._maps.has(plural, name):
             self._maps.delete(namespace, name)
         elif plural == "workflows":
-            workflow = controller.workflows[name]
+            workflow = controller.workflows[namespace, name]
             controller.remove(workflow)
             self._view.workflow_changed(workflow)
         elif plural == "events":

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
-from harness.simulator.argo.controller import ArgoController
+from harness.model.argo_manifest import over_template
 from harness.simulator.argo.cron import is_due
-from harness.simulator.argo.memos import Memos
 from harness.simulator.argo.nodes import POD, RUNNING, SUCCEEDED, Node, Run
-from harness.simulator.argo.pods import Pods
+from harness.simulator.argo.operator import Labelled
 from harness.simulator.argo.support import (
     UnsupportedError,
     demand_supported,
@@ -18,12 +16,10 @@ from harness.simulator.argo.support import (
     schedules_of,
 )
 from harness.simulator.argo.templates import CLUSTER, LOCAL, NAMESPACED, name_of, scope_of
-from harness.simulator.engine.draws import Draws
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_objects.config_maps import ConfigMap
-from harness.simulator.kube_objects.snapshots import Labels
 from harness.simulator.kube_objects.view import KubernetesView
 
 _KINDS = {
@@ -43,22 +39,12 @@ class ArgoObjects:
     """
 
     def __init__(self, view: KubernetesView) -> None:
-        platform = view.platform
         self._view = view
+        self._argo, self._controller = view.platform.argo, view.platform.controller
         self._store = view.store
         self._types: Mapping[str, Resource] = {each.kind: each for each in view.store.resources}
-        profile, shared = platform.profile, platform.controller
-        pods = Pods(
-            platform.loop, platform.steps, platform.store, platform.cluster.kubelet,
-            Draws(f"{platform.seed}/argo"), profile.priority_classes,
-        )  # fmt: skip
-        self.controller = ArgoController(
-            platform.loop, profile.controller, client=shared.client, cluster=platform.cluster, pods=pods,
-            changed=self._changed, quotas=shared.quotas, limit=self._limit, queue=shared.queue,
-            memos=Memos(self._read_map, self._write_map, self._today), throttler=shared.throttler,
-            owner=lambda run: Labels(run.name, over=run.over),
-        )  # fmt: skip
-        platform.argo_runs = self.controller.runs
+        self._argo.use(self, self._today)
+        view.run_changed = self._changed
 
     def create(self, kind: str, namespace: str, document: Manifest, *, dry: bool = False) -> None:
         """Take a new object, whose metadata the server has completed, and begin it if it is a workflow.
@@ -75,7 +61,7 @@ class ArgoObjects:
         if dry:
             return
         if kind == "Workflow":
-            self.controller.add(Run(document, spec, self._view.platform.loop.now, partial(self._template, namespace)))
+            self._argo.add(document, spec)
         else:
             self._store.put(self._types[kind].plural, namespace, name, document)
         if kind == "CronWorkflow":
@@ -96,7 +82,7 @@ class ArgoObjects:
             if not dry:
                 self._store.put(plural, namespace, name, after)
             return True
-        run = self.controller.runs.get((namespace, name)) if kind else None
+        run = self._run(namespace, name) if kind else None
         return run is not None and self._shut_down(run, patch, dry=dry)
 
     def _shut_down(self, run: Run, patch: Mapping[str, Any], *, dry: bool) -> bool:
@@ -107,7 +93,7 @@ class ArgoObjects:
             message = f'workflows "{run.name}" is forbidden: the simulated platform can\'t change {what}'
             raise ApiError(403, "Forbidden", message, {"name": run.name, "kind": "workflows"})
         if not dry and not run.over:
-            self.controller.shut_down(run, how)
+            self._argo.shut_down(run, how)
             self._changed(run)
         return True
 
@@ -116,34 +102,34 @@ class ArgoObjects:
         if _KINDS.get(plural, "Workflow") != "Workflow":
             self._store.delete(plural, namespace, name)
             return True
-        run = self.controller.runs.get((namespace, name)) if plural in _KINDS else None
+        run = self._run(namespace, name) if plural in _KINDS else None
         if run is not None:
-            self.controller.remove(run)
+            self._controller.remove(run)
         return run is not None
+
+    def _run(self, namespace: str, name: str) -> Run | None:
+        found = self._controller.workflows.get((namespace, name))
+        return found if isinstance(found, Run) else None
 
     def _changed(self, run: Run) -> None:
         """Store a workflow's new state, or remove it."""
-        if self.controller.runs.get((run.namespace, run.name)) is run:
+        if self._controller.workflows.get(run.key) is run:
             self._store.put("workflows", run.namespace, run.name, self._manifest(run))
         elif self._store.get(self._types["Workflow"], run.namespace, run.name) is not None:
             self._store.delete("workflows", run.namespace, run.name)
 
-    def _limit(self, namespace: str, name: str, key: str) -> int | None:
-        """The limit of a semaphore."""
-        _, data = self._read_map(namespace, name) or ({}, {})
-        return int(data[key]) if key in data and data[key].isdigit() else None
-
-    def _read_map(self, namespace: str, name: str) -> tuple[Mapping[str, str], Mapping[str, str]] | None:
-        """Labels and data of a ConfigMap."""
+    def read_map(self, namespace: str, name: str) -> Labelled | None:
+        """See `Objects.read_map`."""
         found = self._store.get(self._types["ConfigMap"], namespace, name)
         shown = found.snapshot if found is not None and isinstance(found.snapshot, ConfigMap) else None
         return (shown.labels, shown.data) if shown is not None else None
 
-    def _write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:
+    def write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:
+        """See `Objects.write_map`."""
         self._store.put("configmaps", namespace, name, ConfigMap(name, namespace, data, labels))
 
-    def _template(self, namespace: str, scope: str, name: str) -> Mapping[str, Any] | None:
-        """The specification of a WorkflowTemplate of a namespace, or of a ClusterWorkflowTemplate."""
+    def template(self, namespace: str, scope: str, name: str) -> Mapping[str, Any] | None:
+        """See `Objects.template`."""
         kind = "ClusterWorkflowTemplate" if scope == CLUSTER else "WorkflowTemplate"
         found = self._store.get(self._types[kind], "" if scope == CLUSTER else namespace, name)
         spec: Mapping[str, Any] | None = found.manifest(self._types[kind])["spec"] if found is not None else None
@@ -177,14 +163,16 @@ class ArgoObjects:
         label = {f"{_LABELS}cron-workflow": name}
         going = [
             run
-            for run in self.controller.runs.values()
-            if not run.over and (run.manifest["metadata"].get("labels") or {}).get(f"{_LABELS}cron-workflow") == name
+            for run in self._controller.workflows.values()
+            if isinstance(run, Run)
+            and not run.over
+            and (run.manifest["metadata"].get("labels") or {}).get(f"{_LABELS}cron-workflow") == name
         ]
         policy = spec.get("concurrencyPolicy") or "Allow"
         if going and policy == "Forbid":
             return
         for run in going if policy == "Replace" else ():
-            self.controller.shut_down(run, "Terminate")
+            self._argo.shut_down(run, "Terminate")
         at = self._view.calendar.stamp(self._view.platform.loop.now)
         metadata = {
             "name": f"{name}-{int(self._today().timestamp())}", "namespace": namespace, "labels": label,
@@ -201,14 +189,11 @@ class ArgoObjects:
             return spec
         kind = "ClusterWorkflowTemplate" if reference.get("clusterScope") else "WorkflowTemplate"
         scope = CLUSTER if reference.get("clusterScope") else NAMESPACED
-        found = self._template(namespace, scope, str(reference.get("name")))
+        found = self.template(namespace, scope, str(reference.get("name")))
         if found is None:
             resource = self._types[kind]
             raise ApiError(404, "NotFound", f'{resource.qualified} "{reference.get("name")}" not found')
-        template = dict(deepcopy(found))
-        given = {each["name"]: each for each in (*_parameters(template), *_parameters(spec))}
-        arguments = {"arguments": {"parameters": list(given.values())}} if given else {}
-        return {**template, **{key: value for key, value in spec.items() if key != "workflowTemplateRef"}, **arguments}
+        return over_template(spec, deepcopy(found))
 
     def _manifest(self, run: Run) -> Manifest:
         metadata = dict(run.manifest["metadata"])
@@ -234,7 +219,7 @@ class ArgoObjects:
             "progress": f"{sum(node.phase == SUCCEEDED for node in pods)}/{len(pods)}",
             "nodes": {run.id_of(node.name): self._node(run, node) for node in run.nodes.values()},
             "storedTemplates": {key: dict(each) for key, each in run.templates.items() if scope_of(key)},
-            "synchronization": self.controller.locks.status(run.holder()) if not run.over else None,
+            "synchronization": self._argo.locks.status(run.holder()) if not run.over else None,
         }
         if run.started is not None:
             running = any(node.phase == RUNNING for node in pods)
@@ -250,7 +235,7 @@ class ArgoObjects:
             "templateName": name_of(node.template) if node.reference is None else None,
             "templateRef": dict(node.reference) if node.reference is not None else None,
             "boundaryID": run.id_of(node.boundary) if node.boundary else None,
-            "message": node.message or None,
+            "message": node.message or (node.step.message if node.step is not None else "") or None,
             "children": [run.id_of(each) for each in node.children] or None,
             "nodeFlag": dict(node.flag) if node.flag is not None else None,
             "hostNodeName": host,
@@ -278,10 +263,6 @@ def _display(node: Node, workflow: str) -> str:
         return node.name
     rest = node.name.removeprefix(node.boundary)
     return rest.partition("].")[2] or rest.removeprefix(".") or workflow
-
-
-def _parameters(spec: Mapping[str, Any]) -> list[Any]:
-    return list((spec.get("arguments") or {}).get("parameters") or ())
 
 
 def _check(kind: str, name: str, spec: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from harness.simulator.cluster import Pod
 from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.launcher import WAIT_FAILED, Launch
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ApiError
@@ -124,7 +125,9 @@ def _lines(pod: Pod, container: str) -> list[Line]:
         ended, code, message = pod.main_ended, pod.exit_code, pod.message
     elif container != WAIT:
         begun, ended, code = pod.pulled, pod.started, 0
-    if begun is not None and isinstance(pod.launch, Launch) and container == main_container(pod):
+    by_launcher = isinstance(pod.launch, Launch) and pod.role == EXECUTOR and container == main_container(pod)
+    if begun is not None and by_launcher:
+        assert isinstance(pod.launch, Launch)
         return _launcher_lines(pod.launch, begun, ended)
     lines = []
     if begun is not None:

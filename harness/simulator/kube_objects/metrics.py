@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 
 from harness.model.exposition import Family, Histogram, Series, written
-from harness.simulator.argo.nodes import Run
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 
@@ -67,8 +66,7 @@ def workflow_controller(platform: Platform) -> str:
     """Argo's controller on port 9090: names, labels and texts of 4.0, and of 4.1 the waits for its client's limit."""
     controller = platform.controller
     queue, client = controller.queue, controller.client
-    workflows: tuple[Workflow | Run, ...] = (*controller.workflows.values(), *platform.argo_runs.values())
-    phases = Counter(map(_phase, workflows))
+    phases = Counter(map(_phase, controller.workflows.values()))
     pods = Counter(pod.phase for pod in platform.cluster.pods.values() if pod.role)
     depth = {"pod_cleanup_queue": client.cleanup.waiting, "workflow_queue": queue.depth}
     busy = {"pod_cleanup_queue": client.cleanup.busy, "workflow_queue": queue.busy}
@@ -107,7 +105,7 @@ def workflow_controller(platform: Platform) -> str:
     ])  # fmt: skip
 
 
-def _phase(workflow: Workflow | Run) -> str:
+def _phase(workflow: Workflow) -> str:
     if workflow.started is None:
         return "Pending"
     return workflow.phase if workflow.over else "Running"

@@ -1,8 +1,10 @@
 """The Kubernetes view of the model: every change becomes a new object version and its events."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
+from harness.simulator.argo.nodes import Run
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.engine.calendar import Calendar
@@ -74,6 +76,7 @@ class KubernetesView:
         self._quotas_since: dict[str, float] = {}  # by namespace
         self._priorities: dict[int, str] = {}  # value → class
         self._groups: dict[str, Group] = {}  # node pools, by name
+        self.run_changed: Callable[[Run], None] = lambda _: None  # of `ArgoObjects`: shows a workflow of Argo's own
         computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
         types = resource_types(calendar, self._priorities, computed, metrics_server=metrics_server)
         self.store = ObjectStore(types, begun_at=_BEGUN_AT)
@@ -235,7 +238,10 @@ class KubernetesView:
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """Store the workflow's new state, or remove it."""
-        if workflow.name not in self.platform.controller.workflows:
+        if isinstance(workflow, Run):
+            self.run_changed(workflow)
+            return
+        if workflow.key not in self.platform.controller.workflows:
             self._log.workflow_removed(workflow.name)
             if ("workflows", workflow.namespace, workflow.name) in self:
                 self.store.delete("workflows", workflow.namespace, workflow.name)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
+from harness.model.argo_manifest import GROUP_VERSION, RUN_NAME, spec_of, with_parameters
 from harness.model.errors import ConfigError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.options import Option
@@ -28,16 +29,12 @@ from harness.targets.argo.api import (
     try_out,
 )
 from harness.targets.argo.manifest import (
-    GROUP_VERSION,
-    RUN_NAME,
     TEST_LABEL,
     Reference,
     inputs_of,
     parse_reference,
-    read_manifest,
-    spec_of,
+    read_manifests,
     trial_values,
-    with_parameters,
     without_values,
     workflow_name,
 )
@@ -51,6 +48,10 @@ __all__ = [
 
 OPTIONS = (
     Option("workflow", "", "manifest of a Workflow (YAML or JSON)", file="yaml"),
+    Option(
+        "with", "", "templates and ConfigMaps that the workflow needs (YAML or JSON; repeatable)",
+        repeatable=True, file="yaml",
+    ),
     Option("from", "", "template in the cluster instead: workflowtemplate/NAME, clusterworkflowtemplate/NAME, …"),
     Option("service-account", "", "service account of the workflows' pods (default: the manifest's)"),
     Option(
@@ -87,14 +88,18 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
     if not texts["workflow"] and not simulated:
         raise ConfigError("no workflow to run", "give --workflow FILE, or --from workflowtemplate/NAME")
     path = Path(texts["workflow"]) if texts["workflow"] else EXAMPLE
-    manifest = read_manifest(path)
+    manifest, *objects = read_manifests(
+        path, [Path(each.strip()) for each in texts.get("with", "").split(";") if each.strip()]
+    )
     metadata, spec = manifest.get("metadata") or {}, spec_of(manifest)
     title = str(metadata.get("name") or metadata.get("generateName") or path.stem).rstrip("-")
     options["namespace"] = options["namespace"] or str(metadata.get("namespace") or "")
     kept = {key: metadata[key] for key in ("annotations", "labels") if metadata.get(key)}
     options["workflow"] = orjson.dumps({"metadata": kept, "spec": spec}).decode()
-    package = yaml.dump(manifest, Dumper=yaml.CSafeDumper, sort_keys=False).encode()
-    inputs = None if spec.get("workflowTemplateRef") else inputs_of(spec)
+    package = yaml.dump_all([manifest, *objects], Dumper=yaml.CSafeDumper, sort_keys=False).encode()
+    refers = spec.get("workflowTemplateRef")
+    templates = [spec_of(each) for each in objects if refers and each["metadata"].get("name") == refers.get("name")]
+    inputs = None if refers and not templates else inputs_of(spec, *templates[:1])
     return Prepared(options, title, inputs, package, inferred_with="--from-workflow-template")
 
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import orjson
 
+from harness.model.argo_manifest import GROUP_VERSION
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest, html_page, redirection
-from harness.targets.argo.manifest import GROUP_VERSION
 from harness.targets.kube_service import is_unserved
 from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 

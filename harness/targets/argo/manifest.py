@@ -1,8 +1,7 @@
 """Argo manifests: what a file holds, its parameters, and the Workflow that is created for a scenario."""
 
-import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,23 +10,13 @@ import orjson
 import yaml
 
 from harness import reading
+from harness.model.argo_manifest import GROUP_VERSION, MANIFEST_HINT, SPEC_OF_KIND, as_text, readable, spec_of
 from harness.model.errors import ConfigError
 from harness.model.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType
 
-GROUP_VERSION = "argoproj.io/v1alpha1"
+_NEEDED = ("WorkflowTemplate", "ClusterWorkflowTemplate", "ConfigMap")
 TEST_LABEL = "pipeswarm.io/test"  # the plan's id: which workflows are this test's
-RUN_NAME = "pipeswarm.io/run-name"  # annotation: the run's name, as in the scenarios
-# Where each kind has the specification of the workflows that are made from it.
-_SPEC_OF_KIND = {
-    "Workflow": ("spec",),
-    "WorkflowTemplate": ("spec",),
-    "ClusterWorkflowTemplate": ("spec",),
-    "CronWorkflow": ("spec", "workflowSpec"),
-}
-_HINT = "give a manifest of kind Workflow, as for argo submit"
-_MOST_IN_NAME = 52  # of the 63 characters that a label value may have: Argo labels a workflow's pods with its name
-_NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +51,56 @@ def parse_reference(text: str) -> Reference:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The one Argo manifest in a YAML or JSON file.
+    """The manifest in a YAML or JSON file that workflows are made from; see `read_manifests`."""
+    return read_manifests(path)[0]
+
+
+def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, Any]]:
+    """The manifest in a YAML or JSON file that workflows are made from, and the objects that these need.
+
+    Args:
+        path: holds the only Workflow or CronWorkflow, or the only manifest.
+        beside: hold the objects: templates and ConfigMaps; so may `path`.
 
     Raises:
         ConfigError: there is no such file, or it is not a manifest that workflows can be made from.
     """
+    found = _documents(path)
+    runnable = [each for each in found if each.get("kind") in {"Workflow", "CronWorkflow"}] or found
+    if len(runnable) != 1:
+        raise ConfigError(f"{path} holds {len(runnable)} workflows, and a test runs one", MANIFEST_HINT)
+    objects = [each for each in found if each is not runnable[0]]
+    for other in beside:
+        objects += _documents(other)
+    manifest = _checked(runnable[0], str(path))
+    for each in objects:
+        with reading.structured(path, MANIFEST_HINT):
+            if each["kind"] not in _NEEDED or not each["metadata"]["name"]:
+                raise ConfigError(f"workflows need no {each['kind']}", f"leave {each['metadata']['name']} out")
+    return [manifest, *objects]
+
+
+def _documents(path: Path) -> list[dict[str, Any]]:
     try:
         text = reading.read_bytes(path)
     except FileNotFoundError:
-        raise ConfigError(f"the workflow file {path} does not exist", _HINT) from None
+        raise ConfigError(f"the workflow file {path} does not exist", MANIFEST_HINT) from None
     except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", _HINT) from error
-    return parse_manifest(text, str(path))
+        raise ConfigError(f"{path} can't be read: {error.strerror}", MANIFEST_HINT) from error
+    documents = [each for each in reading.parse_yaml(text, str(path)) if each is not None]
+    for each in documents:
+        if not isinstance(each, dict):
+            raise ConfigError(f"{path} is not an Argo manifest", MANIFEST_HINT)
+    return documents
 
 
-def parse_manifest(text: bytes, where: str) -> dict[str, Any]:
-    """The one Argo manifest in a document; `where` names it in errors.
-
-    Raises:
-        ConfigError: it is not a manifest that workflows can be made from.
-    """
-    documents = [each for each in reading.parse_yaml(text, where) if each is not None]
-    if len(documents) != 1:
-        raise ConfigError(f"{where} holds {len(documents)} documents, and a test runs one workflow", _HINT)
-    manifest = documents[0]
-    if not isinstance(manifest, dict) or manifest.get("apiVersion") != GROUP_VERSION:
-        raise ConfigError(f"{where} is not an Argo manifest{_what(manifest)}", _HINT)
-    if manifest.get("kind") not in _SPEC_OF_KIND:
-        raise ConfigError(f"{where} is a {manifest.get('kind')}, from which no workflow can be made", _HINT)
-    with reading.structured(where, _HINT):
+def _checked(manifest: dict[str, Any], where: str) -> dict[str, Any]:
+    """The manifest, if workflows can be made from it."""
+    if manifest.get("apiVersion") != GROUP_VERSION:
+        raise ConfigError(f"{where} is not an Argo manifest{_what(manifest)}", MANIFEST_HINT)
+    if manifest.get("kind") not in SPEC_OF_KIND:
+        raise ConfigError(f"{where} is a {manifest.get('kind')}, from which no workflow can be made", MANIFEST_HINT)
+    with reading.structured(where, MANIFEST_HINT):
         _check(where, spec_of(manifest))
         inputs_of(spec_of(manifest))
     return manifest
@@ -117,21 +127,6 @@ def _check(where: str, spec: Mapping[str, Any]) -> None:
             f"{where}: spec.entrypoint names '{entrypoint}', and there is no such template",
             f"its templates are: {', '.join(names) or 'none'}",
         )
-
-
-def spec_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The specification of the workflows that are made from a manifest.
-
-    Raises:
-        ConfigError: it has none.
-    """
-    found: Any = manifest
-    for key in _SPEC_OF_KIND[str(manifest["kind"])]:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    if not isinstance(found, Mapping):
-        name = (manifest.get("metadata") or {}).get("name") or manifest["kind"]
-        raise ConfigError(f"{name} has no {'.'.join(_SPEC_OF_KIND[str(manifest['kind'])])}", _HINT)
-    return found
 
 
 def inputs_of(spec: Mapping[str, Any], template: Mapping[str, Any] | None = None) -> tuple[Input, ...]:
@@ -168,27 +163,9 @@ def trial_values(*specs: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(choices[name][0]) if name in choices else "" for name in required}
 
 
-def as_text(value: object) -> str | None:
-    """A parameter's value as Argo's API takes it: numbers and booleans as JSON writes them."""
-    if value is None or isinstance(value, str):
-        return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def workflow_name(run_name: str) -> str:
     """A name for a new workflow: that of the run as far as Kubernetes allows, and 10 random digits."""
-    readable = _NOT_IN_NAME.sub("-", run_name.lower())[:_MOST_IN_NAME].strip("-") or "run"
-    return f"{readable}-{secrets.token_hex(5)}"
-
-
-def with_parameters(spec: Mapping[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
-    """The specification with the values of a scenario; parameters that it does not set keep theirs."""
-    arguments = spec.get("arguments") or {}
-    given = {str(each["name"]): dict(each) for each in arguments.get("parameters") or ()}
-    for name, value in values.items():
-        declared = {key: kept for key, kept in given.get(name, {"name": name}).items() if key != "valueFrom"}
-        given[name] = {**declared, "value": as_text(value)}
-    return {**spec, "arguments": {**arguments, "parameters": list(given.values())}} if given else dict(spec)
+    return f"{readable(run_name)}-{secrets.token_hex(5)}"
 
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from harness.model.argo_manifest import RUN_NAME
 from harness.model.argo_nodes import nodes_of_status, parent_of_node, task_of_node
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
-from harness.targets.argo.manifest import RUN_NAME
 from harness.targets.target import ListedRun, TaskDetail
 
 PHASE = "workflows.argoproj.io/phase"

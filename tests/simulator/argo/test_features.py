@@ -53,8 +53,8 @@ def test_pods_take_as_long_on_another_platform_with_the_same_seed():
         for name in ("one", "two"):
             platform.create("Workflow", name, spec=spec)
         platform.run()
-        pods = [pod for run in platform.platform.argo_runs.values() for pod in run.pods]
-        return {pod.path: round(pod.main_ended - pod.started, 6) for pod in pods}
+        pods = [pod for run in platform.platform.controller.workflows.values() for pod in run.pods]
+        return {pod.name: round(pod.main_ended - pod.started, 6) for pod in pods}
 
     few, many = took(1), took(100)
     assert few == many

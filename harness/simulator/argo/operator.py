@@ -1,0 +1,166 @@
+"""What comes next in a workflow of Argo's own: its templates unfold into the graph that the controller carries out."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Protocol
+
+from harness.simulator.argo.engine import Reconciliation
+from harness.simulator.argo.locks import Locks, NoLimitError
+from harness.simulator.argo.memos import Memos
+from harness.simulator.argo.nodes import ERROR, FAILED, Run
+from harness.simulator.argo.plans import Priorities
+from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, key_of, missing, name_of
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.kfp.controller import Controller
+
+Labelled = tuple[Mapping[str, str], Mapping[str, str]]  # labels and data of a ConfigMap
+
+
+class Objects(Protocol):
+    """What workflows read and write in their cluster."""
+
+    def template(self, namespace: str, scope: str, name: str) -> Spec | None:
+        """The specification of a WorkflowTemplate, or of a ClusterWorkflowTemplate; see `templates.Find`."""
+        ...
+
+    def read_map(self, namespace: str, name: str) -> Labelled | None:
+        """A ConfigMap; none if there is none."""
+        ...
+
+    def write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:
+        """Store a ConfigMap."""
+        ...
+
+
+class ObjectsInMemory:
+    """The objects of a cluster without an API: in simulated time."""
+
+    def __init__(self) -> None:
+        self.templates: dict[tuple[str, str], Spec] = {}  # by scope and name
+        self.maps: dict[str, Labelled] = {}
+
+    def template(self, namespace: str, scope: str, name: str) -> Spec | None:  # noqa: ARG002  # they are in all
+        """See `Objects.template`."""
+        return self.templates.get((scope, name))
+
+    def read_map(self, namespace: str, name: str) -> Labelled | None:  # noqa: ARG002  # they are in all
+        """See `Objects.read_map`."""
+        return self.maps.get(name)
+
+    def write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:  # noqa: ARG002  # they are in all
+        """See `Objects.write_map`."""
+        self.maps[name] = labels, data
+
+
+class Unfolding:
+    """Operates workflows of Argo's own; see `harness.simulator.kfp.controller.Operator`.
+
+    Attributes:
+        objects: of the cluster.
+        locks: semaphores and mutexes.
+    """
+
+    def __init__(self, loop: EventLoop, controller: Controller, priorities: Priorities) -> None:
+        self._loop = loop
+        self._controller = controller
+        self._priorities = priorities
+        self.locks = Locks(self._limit)
+        self.use(ObjectsInMemory(), lambda: datetime.fromtimestamp(loop.now, UTC))
+        self._count = 0
+        retries = controller.settings.error_retries
+        self._retry: Spec = {"limit": retries, "retryPolicy": "OnError"} if retries else {}
+        controller.operators[Run] = self
+
+    def use(self, objects: Objects, clock: Callable[[], datetime]) -> None:
+        """Read and write these objects from now on; `clock` is the simulated time of day."""
+        self.objects = objects
+        self._memos = Memos(objects.read_map, objects.write_map, clock)
+
+    def add(self, manifest: Spec, spec: Spec) -> Run:
+        """Begin a new workflow; `spec` is its specification with that of the template that it refers to."""
+        find = partial(self.objects.template, str(manifest["metadata"]["namespace"]))
+        run = Run(manifest, spec, self._loop.now, find, self._count)
+        self._count += 1
+        self._controller.add(run)
+        return run
+
+    def shut_down(self, run: Run, how: str) -> None:
+        """End a workflow; `how` is Terminate or Stop."""
+        run.shutdown, run.stopping, run.touched = how, True, True
+        self._controller.queue.requeue(run)
+
+    def begin(self, workflow: Run) -> str:
+        """See `Operator.begin`."""
+        run, now = workflow, self._loop.now
+        run.find_templates()
+        if problem := problem_of(run):
+            run.finished, run.phase, run.message = now, FAILED, f"invalid spec: {problem}"
+            return ""
+        wanted = run.spec.get("synchronization")
+        try:
+            why = self.locks.acquire(wanted, run.namespace, run.holder(), run.priority) if wanted else ""
+        except NoLimitError as error:
+            run.finished, run.phase, run.message = now, ERROR, str(error)
+            return ""
+        if not why or run.shutdown:
+            run.unsaid += 1
+            return ""
+        return why
+
+    def operate(self, workflow: Run) -> list[int]:
+        """See `Operator.operate`."""
+        run = workflow
+        run.news.clear()
+        for node in run.nodes.values() if run.shutdown else ():
+            pod = node.pod
+            if pod is not None and not run.goes_on(after=node.after):
+                self._controller.pods.delete(pod)
+        work = Reconciliation(run, self._loop.now, self.locks, self._memos, self._retry, self._priorities)
+        work.operate()
+        self._controller.client.cleanup.add(self._controller.settings.requests_of_version.cleanup * work.assessed)
+        self._wake(work.freed)
+        if work.look_at is not None:
+            self._loop.at(work.look_at, self._look_again, run)
+        if run.over:
+            run.unsaid += 1
+        return work.due
+
+    def release(self, workflow: Run) -> None:
+        """See `Operator.release`: its locks, for which others may wait."""
+        freed = self.locks.release(workflow.holder())
+        for node in workflow.nodes:
+            freed += self.locks.release(workflow.holder(node))
+        self._wake(freed)
+
+    def _wake(self, holders: list[str]) -> None:
+        for holder in holders:
+            namespace, name, *_ = holder.split("/")
+            if run := self._controller.workflows.get((namespace, name)):
+                run.touched = True
+                self._controller.queue.add(run)
+
+    def _look_again(self, run: Run) -> None:
+        if not run.over and self._controller.workflows.get(run.key) is run:
+            run.touched = True
+            self._controller.queue.add(run)
+
+    def _limit(self, namespace: str, name: str, key: str) -> int | None:
+        """The limit of a semaphore."""
+        _, data = self.objects.read_map(namespace, name) or ({}, {})
+        return int(data[key]) if key in data and data[key].isdigit() else None
+
+
+def problem_of(run: Run) -> str:
+    """What Argo's validation finds in a workflow that its API accepts, in its words; "" for nothing."""
+    entrypoint = run.spec.get("entrypoint")
+    if not entrypoint:
+        return "entrypoint is required"
+    called: dict[str, Any] = {str(entrypoint): {"template": entrypoint}}
+    called |= {key_of(each, LOCAL): each for each in hooks_of(run.spec).values()}
+    for key, template in run.templates.items():
+        tasks = (template.get("dag") or {}).get("tasks") or ()
+        if any("depends" in each for each in tasks) and any("dependencies" in each for each in tasks):
+            return f"templates.{name_of(key)} cannot use both 'depends' and 'dependencies' in the same DAG template"
+        called |= {key_of(each, key): each for each in calls_of(template)}
+    return next((missing(each) for key, each in called.items() if key not in run.templates), "")

@@ -1,0 +1,128 @@
+"""How one run is started in simulated time: of a compiled pipeline, or of a workflow of Argo's own."""
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from harness.model import Scenario
+from harness.model.argo_manifest import (
+    GROUP_VERSION,
+    RUN_NAME,
+    over_template,
+    readable,
+    spec_of,
+    with_parameters,
+)
+from harness.model.errors import ConfigError
+from harness.reading import parse_yaml
+from harness.simulator.argo.operator import ObjectsInMemory
+from harness.simulator.argo.support import UnsupportedError, demand_supported
+from harness.simulator.argo.templates import CLUSTER, NAMESPACED
+from harness.simulator.fast.runs import Answered, Submit
+from harness.simulator.kfp.errors import RpcError
+from harness.simulator.kfp.records import Run
+from harness.simulator.platform import Platform
+
+Spec = Mapping[str, Any]
+_WHERE = "the workflow"
+_TEMPLATES = {"WorkflowTemplate": NAMESPACED, "ClusterWorkflowTemplate": CLUSTER}
+
+
+def is_argo(package: bytes) -> bool:
+    """Whether a document is a manifest of Argo rather than a compiled pipeline."""
+    if GROUP_VERSION.encode() not in package:
+        return False
+    return any(
+        isinstance(each, dict) and each.get("apiVersion") == GROUP_VERSION for each in parse_yaml(package, _WHERE)
+    )
+
+
+def pipelines(platform: Platform, package: bytes) -> Submit:
+    """Runs of the compiled pipeline in `package` (IR YAML), which is uploaded.
+
+    Raises:
+        RpcError: the package is not a pipeline.
+    """
+    server, catalogue = platform.server, platform.server.catalogue
+    pipeline_id = catalogue.create_pipeline(package).id
+    experiments = {  # by tenant
+        each.namespace: catalogue.create_experiment("pipeswarm", namespace=each.namespace).id
+        for each in platform.profile.tenants
+    }
+
+    def submit(scenario: Scenario, answered: Answered) -> None:
+        def started(answer: Run | RpcError) -> None:
+            answered(answer.id if isinstance(answer, Run) else answer)
+
+        try:
+            version = catalogue.version(pipeline_id, "")
+            experiment = experiments.get(scenario.tenant, "")
+            run = server.prepare_run(scenario.run_name, experiment, version, scenario.values, by_reference=True)
+        except RpcError as error:
+            answered(error)
+        else:
+            server.start_run(run, started)
+
+    return submit
+
+
+def workflows(platform: Platform, package: bytes) -> Submit:
+    """Workflows from the first manifest in `package`; what follows are the objects that it needs.
+
+    Raises:
+        ConfigError: the simulated platform can't run it, or one of the objects.
+    """
+    manifest, *others = [each for each in parse_yaml(package, _WHERE) if each is not None]
+    objects = platform.argo.objects
+    assert isinstance(objects, ObjectsInMemory)
+    for kind, name, content in map(_object, [*others, *([manifest] if manifest["kind"] in _TEMPLATES else [])]):
+        if kind == "ConfigMap":
+            objects.maps[name] = content
+        else:
+            objects.templates[kind, name] = content
+    spec, metadata = _whole(spec_of(manifest), objects), manifest.get("metadata") or {}
+    numbers = count(1)
+
+    def submit(scenario: Scenario, answered: Answered) -> None:
+        name = f"{readable(scenario.run_name)}-{next(numbers):05d}"
+        about = {
+            "name": name, "namespace": scenario.tenant or platform.profile.namespace, "labels": metadata.get("labels"),
+            "annotations": {**(metadata.get("annotations") or {}), RUN_NAME: scenario.run_name},
+        }  # fmt: skip
+        answered(name)
+        platform.argo.add({"metadata": about}, with_parameters(spec, scenario.values))
+
+    return submit
+
+
+def _object(document: Spec) -> tuple[str, str, Any]:
+    """Kind or scope, name and content of an object that workflows need."""
+    kind, name = str(document.get("kind")), str((document.get("metadata") or {}).get("name"))
+    if kind == "ConfigMap":
+        return kind, name, ((document["metadata"].get("labels") or {}), document.get("data") or {})
+    if kind not in _TEMPLATES:
+        raise ConfigError(f"{_WHERE} needs no {kind} ({name})", f"give {', '.join(_TEMPLATES)} or ConfigMaps")
+    spec = spec_of(document)
+    _demand(spec)
+    return _TEMPLATES[kind], name, spec
+
+
+def _whole(spec: Spec, objects: ObjectsInMemory) -> Spec:
+    """The specification over that of the template that it refers to."""
+    if reference := spec.get("workflowTemplateRef"):
+        scope, name = CLUSTER if reference.get("clusterScope") else NAMESPACED, str(reference.get("name"))
+        template = objects.template("", scope, name)
+        if template is None:
+            raise ConfigError(
+                f"{_WHERE} refers to the template {name}, which is not here", "give its file: --with FILE"
+            )
+        spec = over_template(spec, template)
+    _demand(spec)
+    return spec
+
+
+def _demand(spec: Spec) -> None:
+    try:
+        demand_supported(spec)
+    except UnsupportedError as error:
+        raise ConfigError(f"{_WHERE}: {error}") from error
