@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Record the files and write the report; files without a run leave no folder behind."""
     from harness.cli import observe, report
     from harness.collectors.collector import Observation, ObserverSettings
-    from harness.collectors.importing import count_runs, import_files, read_files, statuses_in
+    from harness.collectors.importing import count_runs, import_files, latest_at, read_files, statuses_in
     from harness.collectors.journal import Journal
     from harness.collectors.runs.run_watch import OFFLOADED
     from harness.model.argo_nodes import is_offloaded
@@ -65,12 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
         )
     folder = observe.new_folder(arguments, plan, "imported", len(dumps))
     try:
+        shown_at = latest_at(dumps)
         with folder.recorder() as recorder:
+            journal = Journal(recorder, now=(lambda: shown_at) if shown_at else time.time_ns)
+            settings = ObserverSettings("")
             counts = import_files(
-                Observation(
-                    folder=folder, plan=plan, target=target, settings=ObserverSettings(""), journal=Journal(recorder)
-                ),
-                dumps,
+                Observation(folder=folder, plan=plan, target=target, settings=settings, journal=journal), dumps
             )
         _check(folder)
     except BaseException:

@@ -7,6 +7,7 @@ the runs of a platform are objects, as Argo's workflows are, these are its runs.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -21,6 +22,7 @@ from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.reflector import OnChange
+from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.run_watch import OFFLOADED
 from harness.collectors.runs.tasks import record_task
@@ -33,6 +35,8 @@ from harness.targets.target import ListsRuns, Target, WatchesRuns
 
 _ORDER = ("Node", "Pod", workflows.KIND, "Event", pvcs.KIND)  # events refer to pods and workflows
 
+_DATES = ("Time", "Timestamp", "At", "_at", "_time")
+_AHEAD = frozenset({"deletionTimestamp", "expirationTimestamp", "renewTime"})  # of what is still to happen
 _COMPLETE = "give the complete response"
 
 
@@ -83,6 +87,27 @@ def statuses_in(dumps: Iterable[Dump]) -> Iterator[Mapping[str, Any]]:
     for dump in dumps:
         if dump.kind is DumpKind.OBJECTS:
             yield from (each.get("status") or {} for each in _items(dump) if each["kind"] == workflows.KIND)
+
+
+def latest_at(dumps: Iterable[Dump]) -> int:
+    """The last instant that the dumps show, UTC ns: what had not ended then is censored there. 0 if they show none."""
+    return max((at for dump in dumps for at in _instants(dump.document)), default=0)
+
+
+def _instants(document: object) -> Iterator[int]:
+    """The instants of objects and runs, by the names that their APIs give them, and those of samples."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            if isinstance(value, str) and key.endswith(_DATES) and key not in _AHEAD:
+                with suppress(ValueError):
+                    yield at.at if (at := stamp(value)) else 0
+            elif key == "values" and isinstance(value, list):
+                yield from (round(float(each[0]) * 1e9) for each in value[-1:])
+            else:
+                yield from _instants(value)
+    elif isinstance(document, list):
+        for each in document:
+            yield from _instants(each)
 
 
 def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str, int]:

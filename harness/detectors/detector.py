@@ -9,6 +9,7 @@ cluster does not show, and imports no other detector. It may also have:
 * ``OVERSTATED_EARLY``: it takes time at the beginning of runs or of a test, or later runs may show another cause: not
   judged while a test goes on and most of its runs are young, or as long as it costs little;
 * ``DOUBT``: it doubts the test, and names no cause in the platform;
+* ``BY_CATALOGUE``: its findings have the names of stated causes, and yield to the detectors of these names;
 * ``LAST_RESORT``: it speaks only where no other finding names a cause;
 * ``FAULTS``: the simulator's faults that inject it, or ``NOT_INJECTED``: why none does.
 

@@ -55,6 +55,7 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_
     """
     asked = [detector for detector in detectors() if _applies(detector, timeline.plan.target)]
     findings: list[Finding] = []
+    by_catalogue: list[Finding] = []  # a detector of its own goes before
     not_judged: list[NotJudged] = []
     with_less: list[JudgedWithLess] = []
     for detector in asked:
@@ -63,16 +64,19 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_
             if early:
                 _require_ended_runs(timeline)
             found = _judge(detector, timeline)
-            findings += _lasting(found) if early else found
+            kept = _lasting(found) if early else found
+            (by_catalogue if getattr(detector, "BY_CATALOGUE", False) else findings).extend(kept)
             if lacked:
                 with_less.append(JudgedWithLess(detector.NAME, lacked))
         except CannotJudgeError as reason:
             not_judged.append(NotJudged(detector.NAME, str(reason), lacked))
         except Exception as error:  # noqa: BLE001  # one detector's defect must not cost the user the whole report
             not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
+    found_apart = {finding.name for finding in findings}
+    findings += [finding for finding in by_catalogue if finding.name not in found_apart]
     explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
-    kept, unsure = calibrated(unexplained(findings, explained_by), shifts)
-    kept = _without_last_resorts(kept, asked)
+    sure, unsure = calibrated(unexplained(findings, explained_by), shifts)
+    kept = _without_last_resorts(sure, asked)
     return Diagnosis(validity(timeline), ranked(kept), (*not_judged, *unsure), tuple(with_less))
 
 

@@ -2,6 +2,7 @@
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import failures, group
+from harness.analysis.waits.stated import failed_for_others
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke
 from harness.detectors.error_texts import BARE_500, KNOWN, adapter_failures
@@ -18,12 +19,14 @@ USES = {
 NOT_INJECTED = "every fault of the simulator has a detector of its own"
 
 _MOST_GROUPS = 5
+RUN_LABELS = {"kfp": "pipeline/runid", "argo": "workflows.argoproj.io/workflow"}  # of a run's pods, by target
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Failures whose messages match none of the known causes."""
     known = (*KNOWN, BARE_500) if any(adapter_failures(timeline)) else KNOWN
-    unexplained = [f for f in failures(timeline) if not f.says(*known)]
+    stated = failed_for_others(timeline)
+    unexplained = [f for f in failures(timeline) if f.row not in stated and not f.says(*known)]
     if not unexplained:
         return []
     share = len(unexplained) / max(len(timeline.runs), 1)
@@ -37,7 +40,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]
     if tasks:
         facts.append(Evidence(f"failed tasks: {', '.join(tasks[:6])}", None, "", "events", "kind = Pod"))
-    example = timeline.runs["run"].iat[unexplained[0].row]
+    example, label = timeline.runs["run"].iat[unexplained[0].row], RUN_LABELS.get(timeline.plan.target, "")
     return [
         Finding(
             NAME,
@@ -45,9 +48,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             0.5,
             tuple(facts),
             "Check the logs of the failed steps: the pipeline's own code or its inputs fail.",
-            (f"kubectl get pods -n {timeline.namespace} -l pipeline/runid={shell_word(str(example))}",)
-            if not timeline.executed
-            else (),
+            (f"kubectl get pods -n {timeline.namespace} -l {label}={shell_word(str(example))}",) if label else (),
             broke(share),
         )
     ]

@@ -14,6 +14,7 @@ from harness.analysis.waits.quota_waits import LOOKS_S, quota_waits, refusals
 from harness.analysis.waits.request_ceiling import Ceiling, ceiling
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.store_cost import crowding
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
@@ -77,7 +78,8 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     by_run, by_chain = waited / max(pods, 1.0), chain.gaps_s  # in a fan-out, other pods of the run live meanwhile
     a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
     down = outage(timeline)
-    held = quota_waits(timeline).share + (down.share if down else 0.0)
+    told = waits_so_far(timeline).shares()[CONTROLLER] * (1 - unstated(timeline)[CONTROLLER])
+    held = max(quota_waits(timeline).share, told) + (down.share if down else 0.0)
     own = max(0.0, (whole := _share(timeline)) - held)
     a_pod_s *= own / max(whole, _NOTHING)
     seen = signs(timeline)

@@ -9,6 +9,7 @@ import pandas as pd
 from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
+from harness.analysis.waits.stated import failed_for_others
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
 from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN, require_reasons
@@ -41,9 +42,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     watched = [volume for volume in volumes(timeline) if volume.of_store]
     full = [volume for volume in watched if volume.full]
     # An unreachable store counts as full only if its volume is full: that then explains it.
+    elsewhere = failed_for_others(timeline, NAME)
     failed = [
         f for f in failures(timeline)
-        if f.says(STORE_FULL) or (f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
+        if f.says(STORE_FULL) or (f.row not in elsewhere and f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
     ] or _after(full, bare(timeline))  # fmt: skip
     rejected = _rejected_probes(timeline)
     if not failed and not full and not len(rejected):
@@ -74,7 +76,8 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Expand the store's volume (its StorageClass must allow expansion), or keep fewer artifacts: a shorter "
             "retention, smaller outputs, or an object store outside the cluster. After a restart of the store, replace "
             "the nodes the steps ran on: connections from old nodes are known to stay broken.",
-            commands(timeline, volume),
+            # On a guess, nothing is scaled, resized or drained.
+            commands(timeline, volume) if full or explicit or len(rejected) else _looks(timeline),
             broke(share),
         )
     ]
@@ -101,6 +104,14 @@ def commands(timeline: Timeline, volume: Volume | None) -> tuple[str, ...]:
         f"kubectl scale deployment {store} -n {namespace} --replicas=1",
         f"kubectl rollout status deployment {store} -n {namespace}",
         *_replacement(timeline),
+    )
+
+
+def _looks(timeline: Timeline) -> tuple[str, ...]:
+    """Commands that show the store, and change nothing."""
+    return (
+        f"kubectl get pvc,pods -n {timeline.namespace}",
+        f"kubectl get events -n {timeline.namespace} --field-selector type=Warning",
     )
 
 

@@ -27,6 +27,7 @@ PULLING = "image pull"
 STARTING = "start"  # init containers, sandbox, volumes
 RUNNING = "running"
 STORING = "storing outputs"  # as far as it can be separated from RUNNING: see `UPLOAD_SECONDS`
+SIDECARS = "sidecars"  # its work and Argo's wait have ended, and another container runs on
 SERVING = "serving"  # runs for other pods of its run, which do the work: a scheduler or worker of a Dask cluster
 
 # Phases of one execution by a service whose response is the result (Span.step == the execution), in their order.
@@ -38,7 +39,7 @@ COMPUTING = "compute"
 SENDING = "send data"
 
 SERVICE_PHASES = (NETWORK, BACKEND, QUEUED, LOADING, COMPUTING, SENDING)
-POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING, SERVING, *SERVICE_PHASES)
+POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING, SIDECARS, SERVING, *SERVICE_PHASES)
 
 # Phases that only the decomposition of a run's wait has.
 DISPATCH = "dispatch"  # due, not yet sent: the load generator's lag
@@ -50,7 +51,7 @@ UNKNOWN = "unknown"
 
 RUN_PHASES = (
     DISPATCH, SUBMIT, CONTROLLER, UNSCHEDULABLE, PROVISIONING, SCHEDULING, PULLING, STARTING, RUNNING, STORING,
-    SERVING, *SERVICE_PHASES, PUBLISHING, UNKNOWN,
+    SIDECARS, SERVING, *SERVICE_PHASES, PUBLISHING, UNKNOWN,
 )  # fmt: skip
 
 # Event.kind "Run": Event.reason is one of these, Event.object the run's id.

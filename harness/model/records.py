@@ -45,7 +45,8 @@ class Span:
     A span is written again when more is known; of the records with the same (run, step, phase, attempt) the last one
     counts. `step` is "" for the run as a whole, otherwise the pod's name; `task` is the step's name in the pipeline (a
     retried task has several steps). `attempt` counts the intervals of one phase within a step, from 0: a pod pulls one
-    image, starts a container, and pulls the next.
+    image, starts a container, and pulls the next. `reason` is what the cluster stated while it lasted, as
+    ``SOURCE/REASON: MESSAGE`` (`harness.reasons.catalogue.stated`); "" where it stated nothing.
     """
 
     run: str
@@ -58,6 +59,7 @@ class Span:
     node: str | None = None
     source: str = "harness"
     resolution_s: float = 0.0
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class PodSpans:
 
     `bounds` are the instants at which the phases begin and the last one ends, so one more than `phases`; the last one
     is None while the pod is in its last phase. A simulation makes millions: objects for each span would cost too much.
+    `reasons` are what was stated in some of the phases, by their position.
     """
 
     run: str
@@ -75,12 +78,16 @@ class PodSpans:
     source: str
     phases: list[str]
     bounds: list[int | None]
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
     def spans(self) -> Iterator[Span]:
         """The same as spans, in the order of time."""
-        for phase, begun_at, ended_at in zip(self.phases, self.bounds, self.bounds[1:], strict=False):
+        for k, (phase, begun_at, ended_at) in enumerate(zip(self.phases, self.bounds, self.bounds[1:], strict=False)):
             assert begun_at is not None
-            yield Span(self.run, self.step, phase, begun_at, ended_at, self.task, 0, self.node, self.source)
+            reason = self.reasons.get(k, "")
+            yield Span(
+                self.run, self.step, phase, begun_at, ended_at, self.task, 0, self.node, self.source, reason=reason
+            )
 
 
 @dataclass(frozen=True, slots=True)

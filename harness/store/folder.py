@@ -347,15 +347,15 @@ def _encode_spans(pod: PodSpans) -> bytes:
     bounds = ["null" if at is None else str(at) for at in pod.bounds]
     return "".join(
         [
-            f'{head}{phase}","started_at":{begun_at},"ended_at":{ended_at}{tail}'
-            for phase, begun_at, ended_at in zip(pod.phases, bounds, bounds[1:], strict=False)
+            f'{head}{phase}","started_at":{begun_at},"ended_at":{ended_at}{tail}{_text(pod.reasons.get(k, ""))}}}\n'
+            for k, (phase, begun_at, ended_at) in enumerate(zip(pod.phases, bounds, bounds[1:], strict=False))
         ]
     ).encode()
 
 
 def _span_end(pod: PodSpans) -> str:
     task, node, source = _text(pod.task), _text(pod.node), _text(pod.source)
-    return f',"task":{task},"attempt":0,"node":{node},"source":{source},"resolution_s":0.0}}\n'
+    return f',"task":{task},"attempt":0,"node":{node},"source":{source},"resolution_s":0.0,"reason":'
 
 
 @lru_cache(2**14)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness.model.phases import RUN
 
-_REPEATED = ("phase", "task", "node")
+_REPEATED = ("phase", "task", "node", "reason")
 _INSTANTS = ("started_at", "ended_at")
 _BLOCK = 2**20  # rows
 _CODEC = pa.Codec("zstd", 1)
@@ -33,9 +33,9 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
     """Join batches of the sorted table, each with all COLUMNS, `count` rows in all.
 
     Returns:
-        The spans: run and step (int32, positions of their names), phase, task and node (categories), started_at and
-        ended_at (`Int64`). The runs: run (their ids), name ("" where none was recorded), which is the task of the span
-        of a run as a whole and missing there. And the names of steps in blocks, in their order ("" for a run as a
+        The spans: run and step (int32, positions of their names), phase, task, node and reason (categories), started_at
+        and ended_at (`Int64`). The runs: run (their ids), name ("" where none was recorded), which is the task of the
+        span of a run as a whole and missing there. And the names of steps in blocks, in their order ("" for a run as a
         whole): count, texts (a compressed Arrow stream of one column).
 
     Raises:

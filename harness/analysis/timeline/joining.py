@@ -23,7 +23,9 @@ from harness.analysis.timeline.names import Names
 from harness.model.phases import POD_PHASES, TASK, TERMINAL_STATES
 from harness.model.records import Outcome
 
-_OF_PODS = {"start_s": "started_at", "end_s": "ended_at", "pod": "step", "task": "task", "node": "node"}
+_OF_PODS = {
+    "start_s": "started_at", "end_s": "ended_at", "pod": "step", "task": "task", "node": "node", "reason": "reason",
+}  # fmt: skip
 
 
 def observed_runs(spans: pd.DataFrame, listed: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
@@ -157,7 +159,7 @@ def joined_pods(
     for name, old in _OF_PODS.items():
         column = spans.pop(old)
         pods[name], beside[name] = (_kept(column, chosen, start_at) for chosen in (ours, theirs))
-    order = ["pod", "task", "phase", "start_s", "end_s", "node"]
+    order = ["pod", "task", "phase", "start_s", "end_s", "node", "reason"]
     return (
         pd.DataFrame({name: pods.pop(name) for name in ("row", *order)}, copy=False),
         pd.DataFrame({name: beside.pop(name) for name in ("run", *order)}, copy=False),

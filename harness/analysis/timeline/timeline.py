@@ -66,7 +66,8 @@ class Timeline:
         twins: of those, the ones with the name of an accepted arrival, created since it was sent.
         tasks: of some runs, as the platform described them: row (of `runs`), task (its id), start_s.
         pods: one row per interval of a pod of these runs, those of a pod and of a run adjacent: row (of `runs`), pod
-            (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
+            (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node, reason (what the cluster
+            stated while it lasted).
         others_pods: the same, with run (the platform's id) instead of row, of runs that do not belong to this test.
         names: of all these pods; "" where the position stands for a run as a whole.
         events: at_s, kind, object, reason, message, source, run, count, type, namespace, of this test's runs, the

@@ -9,6 +9,7 @@ from harness.analysis.waits.holders import Held, without
 from harness.analysis.waits.quota_waits import quota_waits
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import Slots, startup_delay
+from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import PULLING
 
@@ -22,7 +23,7 @@ def cost_of_pulls(timeline: Timeline) -> float:
     Pods that wait for a node, or for room in a quota, wait for the pods that hold it, and those pull. Under a cap on
     active runs, the others wait for their slots as long as those that have one, and their pulls.
     """
-    found, own = startup_delay(timeline), critical_path(timeline).shares[PULLING]
+    found, own = startup_delay(timeline), critical_path(timeline).shares[PULLING] * unstated(timeline)[PULLING]
     for_slots = found.queue * _of_slots(timeline, found.slots, found.unhindered_s) if found.slots is not None else 0.0
     quota = quota_waits(timeline)
     for_others = scheduling_wait(timeline).for_pulls + _OF_QUOTA * quota.share * quota.holders.queued_by_pulls

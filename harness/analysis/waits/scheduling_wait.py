@@ -14,6 +14,7 @@ from harness.analysis.waits.cold_pulls import left_by_pulls
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.holders import Holders, holders
 from harness.analysis.waits.lacking import lacking
+from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CLAIM_FAILED, PROVISIONING, UNSCHEDULABLE
 
@@ -45,8 +46,8 @@ class SchedulingWait:
     """Observations of pods that found no node.
 
     Attributes:
-        unschedulable: share of all runs' time spent waiting with no new node on its way; in fan-outs, by the chain of
-            pods that the run's end waited for.
+        unschedulable: share of all runs' time spent waiting with no new node on its way, without what the scheduler
+            stated that more nodes would not end; in fan-outs, by the chain of pods that the run's end waited for.
         provisioning: share spent waiting while a new node was on its way.
         lacks: the resources that the scheduler reported missing ("Insufficient cpu"), with the number of reports.
         scaled: the autoscaler acted, or reported why it did not.
@@ -101,6 +102,8 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     shares, chain = waits_so_far(timeline).shares(), critical_path(timeline).shares
     if _waiting(chain) > _waiting(shares):
         shares = {**shares, **{phase: chain[phase] for phase in (UNSCHEDULABLE, PROVISIONING)}}
+    left = unstated(timeline)[UNSCHEDULABLE]  # the scheduler's words count for both phases
+    shares = {**shares, **{phase: left * shares[phase] for phase in (UNSCHEDULABLE, PROVISIONING)}}
     events = timeline.events
     reasons = events["reason"]
     not_triggered = events[reasons == NOT_TRIGGERED_SCALE_UP]

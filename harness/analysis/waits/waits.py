@@ -30,6 +30,7 @@ from harness.model.phases import (
     SCHEDULING,
     SERVICE_PHASES,
     SERVING,
+    SIDECARS,
     STARTING,
     STORING,
     SUBMIT,
@@ -39,7 +40,17 @@ from harness.model.phases import (
 )
 
 # The furthest first: the phase of a run with pods in several phases.
-PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES), SERVING)
+PRECEDENCE = (
+    RUNNING,
+    STORING,
+    SIDECARS,
+    STARTING,
+    PULLING,
+    SCHEDULING,
+    UNSCHEDULABLE,
+    *reversed(SERVICE_PHASES),
+    SERVING,
+)
 
 _WORKFLOW_ENDS = ("Succeeded", "Failed", "Error")  # Argo's phases
 _LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)

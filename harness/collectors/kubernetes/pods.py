@@ -14,16 +14,18 @@ Conditions and the kubelet's events have timestamps in whole seconds, the schedu
 lengths of pulls in the kubelet's messages are exact to a millisecond.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise, zip_longest
 from typing import Any
 
 from harness.collectors.kubernetes.image_pulls import Pulls
+from harness.collectors.kubernetes.stated import Statements
 from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, finer, settled, stamp
 from harness.model.argo_nodes import task_of_node
-from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, STORING, UNSCHEDULABLE
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, SIDECARS, STARTING, STORING, UNSCHEDULABLE
 from harness.model.records import Event, Span
+from harness.reasons import stated
 
 DASK_CLUSTER, _DASK_COMPONENT = "dask.org/cluster-name", "dask.org/component"
 WORKFLOW = "workflows.argoproj.io/workflow"
@@ -32,6 +34,7 @@ _NODE_NAME = "workflows.argoproj.io/node-name"
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _SERVING = frozenset({"scheduler", "worker"})  # components of Dask clusters that others compute with
 _DASK = "dask_tenants"  # the target whose runs are Dask clusters
+_OWN = ("main", "wait")  # containers of a step; others are injected
 _FINE_S = 1e-3
 _WATCH_DELAY_S = 0.05  # a watch shows a pod within this time after its creation
 # Reasons for which a container waits in vain.
@@ -98,6 +101,8 @@ class PodLife:
     _finished: Stamp | None = None
     _uploading: Stamp | None = None  # within the main container
     _pulls: Pulls = field(default_factory=Pulls)
+    _statements: Statements = field(default_factory=Statements)
+    _outlived: tuple[str, Stamp] | None = None  # a container that ran on after the others, and since when
     _failures: dict[tuple[str, str], Event] = field(default_factory=dict)
 
     @classmethod
@@ -122,6 +127,8 @@ class PodLife:
             running = any("running" in (each.get("state") or {}) for each in containers)
             ends = [] if running else [each for each in map(_end, containers) if each]
             self.over = max(ends, default=None) or _latest_transition(status) or _just_now(now_at)
+        self._see_sidecars(status.get("containerStatuses") or ())
+        self._statements.see_status(status, containers, now_at)
         self._see_failures(status, containers, now_at)
 
     def see_deleted(self, manifest: Mapping[str, Any], now_at: int) -> None:
@@ -135,6 +142,7 @@ class PodLife:
         """Take in an event about the pod."""
         first, last = event_stamps(event)
         reason, message = str(event.get("reason", "")), str(event.get("message", ""))
+        self._statements.see_event(event)
         if reason == "FailedScheduling":
             self._unschedulable = finer(self._unschedulable, first)
         elif reason == "Scheduled":
@@ -171,6 +179,7 @@ class PodLife:
             return []
         boundaries, ongoing = self._boundaries()
         instants: list[int | None] = [*settled([known for _, known in boundaries])]
+        by_scheduler = self._statements.by_scheduler()
         if ongoing:
             boundaries.append(("", Stamp(0, 0.0)))
             instants.append(None)
@@ -180,10 +189,17 @@ class PodLife:
             attempt = counts[phase] = counts.get(phase, -1) + 1
             started_at = instants[k]
             assert started_at is not None
+            last = ongoing and k == len(boundaries) - 2
+            if phase == UNSCHEDULABLE:
+                reason = by_scheduler[attempt].text if attempt < len(by_scheduler) else ""
+            elif phase == SIDECARS and self._outlived:
+                reason = stated("pod-status", "SidecarOutlivesMain", f"{self._outlived[0]} runs on after main has ended")
+            else:
+                reason = self._statements.during(phase, start, None if last else end)
             spans.append(
                 Span(
                     self.run, self.name, phase, started_at, instants[k + 1], self.task, attempt, self.node,
-                    "kubernetes", max(start.resolution_s, end.resolution_s),
+                    "kubernetes", max(start.resolution_s, end.resolution_s), reason,
                 )
             )  # fmt: skip
         return spans
@@ -213,6 +229,20 @@ class PodLife:
         for each in (before.get("terminated"), state.get("terminated"), state.get("running")):
             self._started = self._started or stamp((each or {}).get("startedAt"))
         self._finished = stamp((state.get("terminated") or {}).get("finishedAt")) or self._finished
+
+    def _see_sidecars(self, containers: Sequence[Mapping[str, Any]]) -> None:
+        """A container that runs on after Argo's ``wait`` has ended keeps the pod, and so the workflow, from ending."""
+        by_name = {str(each["name"]): each for each in containers}
+        own = [_end(by_name[name]) for name in _OWN if name in by_name]
+        if "main" not in by_name or not own or not all(own):
+            return
+        ended = max(each for each in own if each)
+        for name, each in by_name.items():
+            end = _end(each)
+            running = "running" in (each.get("state") or {})
+            if name not in _OWN and (running or (end is not None and end.at > ended.latest)):
+                self._outlived = (name, ended)
+                return
 
     def _see_failures(self, status: Mapping[str, Any], containers: Iterable[Mapping[str, Any]], now_at: int) -> None:
         if self.phase == "Failed" and status.get("reason"):
@@ -247,6 +277,8 @@ class PodLife:
         found = [(SCHEDULING, self.created)]
         if self._unschedulable:
             found.append((UNSCHEDULABLE, self._unschedulable))
+            changes = [each.first for each in self._statements.by_scheduler()[1:]]
+            found += [(UNSCHEDULABLE, each) for each in changes if each.at >= self._unschedulable.at]
         if self._scheduled:
             found.append((STARTING, self._scheduled))
             pulling = self._add_pulls(found)
@@ -257,6 +289,8 @@ class PodLife:
         storing = self._uploading or self._finished
         if self._started and storing and storing != self.over and not self.serves:
             found.append((STORING, storing))
+        if self._outlived and self._started and not self.serves:
+            found.append((SIDECARS, self._outlived[1]))
         if self.over:
             found.append(("", self.over))
         return found, self.over is None

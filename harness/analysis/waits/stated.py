@@ -1,0 +1,256 @@
+"""What the cluster stated while runs waited or when they failed, by cause, with the time and the runs that it cost.
+
+A span carries what was stated while it lasted. A run's time in a phase is divided among its pods' spans there, so that
+the times of all reasons and of what nothing was stated about add up to the phase (`harness.analysis.waits.waits`). A
+message of the scheduler counts nodes by what keeps the pod off them: its time is divided by these counts.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.failures import canonical, failures, own_events
+from harness.analysis.waits.waits import waits_so_far
+from harness.model.phases import (
+    CONTROLLER,
+    OF_TASK,
+    POD_PHASES,
+    PROVISIONING,
+    RUN_PHASES,
+    RUNNING,
+    UNSCHEDULABLE,
+)
+from harness.model.records import Outcome
+from harness.reasons import Match, Row, builtin, stated
+from harness.reasons.catalogue import BLOCKS, predicates
+
+# Messages of a workflow's nodes that only repeat the state of their pods.
+_OF_PODS = ("PodInitializing", "ContainerCreating", "Unschedulable: ")
+_WAITING_TASKS = frozenset({"PENDING", "RUNNING"})
+
+
+@dataclass(slots=True)
+class Cause:
+    """What one row of the catalogue, or one text that no row knows, cost.
+
+    Attributes:
+        row: of the catalogue; none for an unknown text.
+        title: what happened, with names from the text.
+        texts: verbatim, by how many spans or runs stated each.
+        seconds: by phase and row of `Timeline.runs`: for how long runs waited.
+        failed: rows of runs that failed and stated it.
+        refused: rows of submissions that the platform rejected with it.
+        stuck: rows of runs that had not ended, and stated it last.
+        pods: names of some pods that stated it.
+        nodes: on which these were.
+    """
+
+    row: Row | None
+    title: str
+    texts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    seconds: dict[str, dict[int, float]] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+    refused: set[int] = field(default_factory=set)
+    stuck: set[int] = field(default_factory=set)
+    pods: dict[str, None] = field(default_factory=dict)
+    nodes: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def waited(self) -> Mapping[int, float]:
+        """Seconds by row of `Timeline.runs`, in all phases."""
+        found: dict[int, float] = defaultdict(float)
+        for by_run in self.seconds.values():
+            for run, seconds in by_run.items():
+                found[run] += seconds
+        return found
+
+    @property
+    def runs(self) -> set[int]:
+        """Rows of all runs that it hit."""
+        return {*self.waited, *self.failed, *self.refused, *self.stuck}
+
+    @property
+    def example(self) -> str:
+        """The text that was stated most often."""
+        return max(self.texts, key=lambda text: (self.texts[text], text), default="")
+
+    @property
+    def liftable(self) -> bool:
+        """More nodes of the same kind, or nothing that is known, end the wait."""
+        return self.row is None or self.row.nodes_help
+
+
+@remembered
+def causes(timeline: Timeline) -> tuple[Cause, ...]:
+    """All causes that were stated, in no order."""
+    found: dict[str, Cause] = {}
+    for add in (_of_spans, _of_tasks, _of_failures, _of_refusals):
+        add(timeline, found)
+    return tuple(found.values())
+
+
+@remembered
+def unstated(timeline: Timeline) -> Mapping[str, float]:
+    """By phase, the share of its time for which nothing was stated but what more nodes would end.
+
+    The scheduler's words count for the phase UNSCHEDULABLE, together with the time for which nodes were on their way.
+
+    Of this part the detectors speak that infer a cause from times.
+    """
+    split, shares = waits_so_far(timeline), {}
+    for phase in RUN_PHASES:
+        whole = float(split.of(phase).sum())
+        whole += float(split.of(PROVISIONING).sum()) if phase == UNSCHEDULABLE else 0.0
+        told = sum(
+            sum(each.seconds.get(phase, {}).values())
+            for each in causes(timeline)
+            if not each.liftable and not (each.row and each.row.general)
+        )
+        shares[phase] = 1.0 if whole <= 0 else float(np.clip(1 - told / whole, 0.0, 1.0))
+    return shares
+
+
+def _cause(found: dict[str, Cause], text: str, match: Match) -> Cause:
+    """The cause of a text, under the row's name, or under the text without numbers and names."""
+    words = text.partition(": ")[2] or text.partition("/")[2]
+    row = match.row
+    key = row.name if row else canonical(words)
+    cause = found.get(key)
+    if cause is None:
+        title = row.filled(row.cause, match.groups) if row else canonical(words)
+        cause = found[key] = Cause(row, title)
+    return cause
+
+
+def shares_of(text: str) -> list[tuple[str, Match, float]]:
+    """The parts of a text with their matches and shares, which add up to 1; only the scheduler's has several.
+
+    Nodes that are set apart for something else, or that the pod was told not to use, do not count where more of the
+    others would end the wait.
+    """
+    parts = [(part, builtin().match(part), count) for part, count in predicates(text)]
+    if any(match.row and match.row.nodes_help for _, match, _ in parts):
+        parts = [each for each in parts if not (each[1].row and each[1].row.beside)]
+    whole = sum(count for *_, count in parts)
+    return [(part, match, count / whole) for part, match, count in parts]
+
+
+def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
+    pods = timeline.pods
+    reasons = pods["reason"].cat
+    chosen = (pods["row"].to_numpy() >= 0) & _told(reasons.codes.to_numpy(), reasons.categories)
+    if not chosen.any():
+        return
+    row, phase = pods["row"].to_numpy()[chosen].astype(np.int64), pods["phase"].to_numpy()[chosen]
+    seconds = _seconds(timeline, chosen, row, phase)
+    still = ~np.isfinite(floats(pods, "end_s")[chosen]) & timeline.is_open[row]
+    names = timeline.names.take(pods["pod"].to_numpy()[chosen]).to_numpy()
+    code, node = reasons.codes.to_numpy()[chosen], pods["node"].to_numpy(dtype=object)[chosen]
+    parts = {each: shares_of(str(reasons.categories[each])) for each in np.unique(code).tolist()}
+    failed = {each.row for each in failures(timeline)}
+    for k in range(row.size):
+        run, where = int(row[k]), POD_PHASES[phase[k]]
+        for part, match, share in parts[int(code[k])]:
+            cause = _cause(found, part, match)
+            cause.texts[part] += 1
+            cause.pods.setdefault(str(names[k]))
+            if node[k]:
+                cause.nodes.setdefault(str(node[k]))
+            if still[k]:
+                cause.stuck.add(run)
+            if where == RUNNING:
+                if run in failed:
+                    cause.failed.add(run)
+                continue
+            by_run = cause.seconds.setdefault(where, {})
+            by_run[run] = by_run.get(run, 0.0) + float(seconds[k]) * share
+
+
+def _told(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", categories: Iterable[str]) -> Bools:
+    told = np.append(np.array([bool(text) for text in categories], dtype=np.bool_), False)
+    return np.asarray(told[codes], dtype=np.bool_)
+
+
+def _seconds(timeline: Timeline, chosen: Bools, row: Ints, phase: Ints) -> Floats:
+    """The part of its run's time in its phase that each chosen row of `pods` stands for."""
+    pods, split = timeline.pods, waits_so_far(timeline)
+    runs = np.unique(row)
+    mine = np.isin(pods["row"].to_numpy(), runs)
+    cell = np.searchsorted(runs, pods["row"].to_numpy()[mine]) * len(POD_PHASES) + pods["phase"].to_numpy()[mine]
+    whole = np.bincount(cell, np.maximum(timeline.seconds_of(mine), 0.0), runs.size * len(POD_PHASES))
+    of_run = np.zeros(runs.size * len(POD_PHASES))
+    at = np.searchsorted(split.row, runs)
+    there = (at < split.row.size) & (split.row[np.minimum(at, split.row.size - 1)] == runs)
+    for k, name in enumerate(POD_PHASES):
+        seconds = split.of(name) + (split.of(PROVISIONING) if name == UNSCHEDULABLE else 0.0)
+        of_run[k :: len(POD_PHASES)][there] = seconds[at[there]]
+    here = np.searchsorted(runs, row) * len(POD_PHASES) + phase
+    own = np.maximum(timeline.seconds_of(chosen), 0.0)
+    return np.where(whole[here] > 0, own / np.maximum(whole[here], 1e-9) * np.maximum(of_run[here], 0.0), 0.0)
+
+
+def _of_tasks(timeline: Timeline, found: dict[str, Cause]) -> None:
+    """What the nodes of workflows stated that were read while their runs waited for a pod."""
+    events = own_events(timeline)
+    waiting = events[(events["kind"] == OF_TASK) & events["reason"].isin(_WAITING_TASKS)]
+    split, place = waits_so_far(timeline), {name: k for k, name in enumerate(timeline.runs["run"])}
+    by_run: dict[int, list[str]] = defaultdict(list)
+    for run, message in zip(waiting["run"], waiting["message"], strict=True):
+        if message and not str(message).startswith(_OF_PODS):
+            by_run[place[run]].append(stated("workflow", "", str(message)))
+    for run, texts in by_run.items():
+        text = min(texts, key=lambda each: builtin().match(each).rank)
+        cause = _cause(found, text, builtin().match(text))
+        cause.texts[text] += 1
+        at = int(np.searchsorted(split.row, run))
+        if at < split.row.size and split.row[at] == run:
+            cause.seconds.setdefault(CONTROLLER, {})[run] = max(float(split.of(CONTROLLER)[at]), 0.0)
+        if timeline.is_open[run] and _has_no_pod(timeline, run):
+            cause.stuck.add(run)
+
+
+def _has_no_pod(timeline: Timeline, run: int) -> bool:
+    return not (timeline.pods["row"].to_numpy() == run).any()
+
+
+def _of_failures(timeline: Timeline, found: dict[str, Cause]) -> None:
+    """Why runs failed: the most telling of what was stated, where a span did not say it already."""
+    known = {run for cause in found.values() if cause.row and not cause.row.general for run in cause.failed}
+    for failure in failures(timeline):
+        if failure.row in known:
+            continue
+        told = [(text, builtin().search(text)) for text in failure.texts]
+        if not told:
+            continue
+        text, match = min(told, key=lambda each: each[1].rank)
+        cause = _cause(found, stated("workflow", "", text), match)
+        cause.texts[stated("workflow", "", text)] += 1
+        cause.failed.add(failure.row)
+        cause.nodes.update(dict.fromkeys(failure.nodes))
+
+
+def _of_refusals(timeline: Timeline, found: dict[str, Cause]) -> None:
+    """Submissions that the platform rejected for a reason that the catalogue knows."""
+    runs = timeline.runs
+    for row in np.flatnonzero((runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)).tolist():
+        text = stated("platform", "", str(runs["error"].iat[row] or ""))
+        match = builtin().match(text)
+        if match.row:
+            cause = _cause(found, text, match)
+            cause.texts[text] += 1
+            cause.refused.add(row)
+
+
+def failed_for_others(timeline: Timeline, *names: str) -> set[int]:
+    """Rows of runs that failed for a cause that was stated, other than those of these names."""
+    known = (each for each in causes(timeline) if each.row and not each.row.general and each.row.name not in names)
+    return {run for cause in known for run in cause.failed}
+
+
+def blocked(cause: Cause) -> set[int]:
+    """Rows of runs that wait for good, unless somebody acts."""
+    return cause.stuck if cause.row and cause.row.effect == BLOCKS else set()

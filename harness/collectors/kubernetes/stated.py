@@ -1,0 +1,103 @@
+"""What the cluster states about a pod while it waits or runs: conditions, events, and states of its containers."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, stamp
+from harness.model.phases import RUNNING, SCHEDULING, SIDECARS, STORING, UNSCHEDULABLE
+from harness.reasons import builtin, stated
+from harness.reasons.catalogue import SCHEDULER
+
+_KUBELET = "kubelet"
+_NORMAL_STATES = frozenset({"ContainerCreating", "PodInitializing"})
+# Normal events that state why a pod waits or ends.
+_TELLING = frozenset({"Preempted", "TaintManagerEviction", "WaitForPodScheduled", "SchedulingGated"})
+_SCHEDULING = frozenset({"FailedScheduling", "SchedulingGated"})
+_OF_KUBELET = frozenset({"FailedMount", "FailedCreatePodSandBox", "BackOff", "Failed", "Unhealthy", "NetworkNotReady"})
+# Phases whose reasons come from elsewhere: the scheduler, the store, other containers.
+_APART = frozenset({SCHEDULING, UNSCHEDULABLE, STORING, SIDECARS})
+_MOST = 32  # texts of one pod: events repeat with other numbers
+_MOST_CHANGES = 8  # of what the scheduler states about one pod
+_VARYING = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class Statement:
+    """A text, and when it was stated first and last."""
+
+    text: str
+    first: Stamp
+    last: Stamp
+
+
+@dataclass(slots=True)
+class Statements:
+    """What was stated about one pod, in the order of sight."""
+
+    _known: dict[str, Statement] = field(default_factory=dict)
+
+    def see_event(self, event: Mapping[str, Any]) -> None:
+        """Take in an event of the pod."""
+        reason, message = str(event.get("reason") or ""), str(event.get("message") or event.get("note") or "")
+        if event.get("type") != "Warning" and reason not in _TELLING:
+            return
+        first, last = event_stamps(event)
+        self._add(stated(_source(event, reason), reason, message), first, last)
+
+    def see_status(self, status: Mapping[str, Any], containers: Iterable[Mapping[str, Any]], now_at: int) -> None:
+        """Take in the conditions of the pod and the states of its containers, seen at `now_at`, UTC ns."""
+        for each in status.get("conditions") or ():
+            kind, reason, message = (str(each.get(name) or "") for name in ("type", "reason", "message"))
+            at = stamp(each.get("lastTransitionTime"))
+            if kind == "PodScheduled" and each.get("status") == "False" and at:
+                self._add(stated(SCHEDULER, reason, message), at, Stamp(now_at, 0.0))
+            elif kind == "DisruptionTarget" and each.get("status") == "True" and at:
+                self._add(stated("pod-condition", reason, message), at, at)
+        for each in containers:
+            waiting = (each.get("state") or {}).get("waiting") or {}
+            reason = str(waiting.get("reason") or "")
+            if reason and reason not in _NORMAL_STATES:
+                now = Stamp(now_at, 0.0)
+                self._add(stated("waiting", reason, str(waiting.get("message") or "")), now, now)
+
+    def by_scheduler(self) -> list[Statement]:
+        """What the scheduler stated, by time; one where only numbers changed."""
+        found: list[Statement] = []
+        mine = (each for each in self._known.values() if each.text.startswith(f"{SCHEDULER}/"))
+        for each in sorted(mine, key=lambda each: each.first.at):
+            words = _VARYING.sub("#", each.text.partition(": ")[2])
+            if not found or _VARYING.sub("#", found[-1].text.partition(": ")[2]) != words:
+                found.append(each)
+        return found[:_MOST_CHANGES]
+
+    def during(self, phase: str, begun: Stamp, ended: Stamp | None) -> str:
+        """What was stated in a phase after the pod was scheduled: the most telling text; "" without any."""
+        if phase in _APART or not self._known:
+            return ""
+        until = ended.latest if ended else None
+        found = [
+            each
+            for each in self._known.values()
+            if not each.text.startswith(f"{SCHEDULER}/")
+            and each.last.latest >= begun.at
+            and (until is None or each.first.at < until or (phase == RUNNING and each.first.at <= until))
+        ]
+        rank = builtin().match
+        return min(found, key=lambda each: rank(each.text).rank).text if found else ""
+
+    def _add(self, text: str, first: Stamp, last: Stamp) -> None:
+        known = self._known.get(text)
+        if known is not None:
+            known.first, known.last = min(known.first, first), max(known.last, last)
+        elif len(self._known) < _MOST:
+            self._known[text] = Statement(text, first, last)
+
+
+def _source(event: Mapping[str, Any], reason: str) -> str:
+    if reason in _SCHEDULING:
+        return SCHEDULER
+    component = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
+    component = component or event.get("reportingController") or ""
+    return "kubelet-event" if component == _KUBELET or (not component and reason in _OF_KUBELET) else "event"

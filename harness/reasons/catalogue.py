@@ -1,0 +1,255 @@
+"""The catalogue of stated reasons: rows of data, and which of them a text matches.
+
+A text is kept as ``SOURCE/REASON: MESSAGE`` (`stated`), so that a later catalogue reads old recordings. Texts come from
+outside: they are cut, and matched by RE2, whose time is linear in the text.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import re2
+import yaml
+
+from harness.model.errors import ConfigError
+
+MOST_CHARACTERS = 2_000
+SCHEDULER = "scheduler"
+# Sources whose texts begin with a reason; the others state none.
+WITH_REASON = frozenset(
+    {"kubelet-event", "waiting", "terminated", "pod-condition", "pod-status", "node-condition", "event", "autoscaler"}
+)  # fmt: skip
+SOURCES = WITH_REASON | {SCHEDULER, "admission", "workflow", "log", "platform"}
+LAYERS = (
+    "pipeline", "registry", "scheduler", "network", "volumes", "admission", "quota", "autoscaler", "store", "database",
+    "node", "platform",
+)  # fmt: skip
+DELAYS, FAILS, BLOCKS = EFFECTS = ("delays", "fails", "blocks")
+_REQUIRED = ("name", "source", "cause", "layer", "effect", "fix", "show", "link")
+_KEYS = frozenset(
+    {
+        *_REQUIRED,
+        "reason",
+        "pattern",
+        "general",
+        "nodes_help",
+        "beside",
+        "needs",
+        "change",
+        "examples",
+        "counter",
+        "seen",
+    }
+)
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+# The scheduler's message: "0/4 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {a: b}. …".
+_PREDICATES = re.compile(
+    r"^\d+/\d+ nodes are available: (.*?)(?:[.;]? ?preemption: .*|no new claims to deallocate.*)?$", re.DOTALL
+)
+_NEXT = re.compile(r", (?=\d+ )")
+_COUNTED = re.compile(r"(\d{1,6}) (.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cause. See the head of ``reasons.yaml`` for the meaning of each key."""
+
+    name: str
+    sources: frozenset[str]
+    cause: str
+    layer: str
+    effect: str
+    fix: str
+    show: tuple[str, ...]
+    link: str
+    reasons: frozenset[str] = frozenset()
+    pattern: str = ""
+    general: bool = False
+    nodes_help: bool = False
+    beside: bool = False
+    change: tuple[str, ...] = ()
+    seen: str = ""
+
+    def filled(self, template: str, groups: Mapping[str, str]) -> str:
+        """A title or command with the pattern's groups; other braces stay."""
+        return _PLACE.sub(lambda found: groups.get(found[1], found[0]), template)
+
+    @staticmethod
+    def places(template: str) -> set[str]:
+        """The names in braces that a title or command needs."""
+        return set(_PLACE.findall(template))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A row that a text matches, with what its pattern's groups caught; without a row, nobody knows the text."""
+
+    row: Row | None
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int:
+        """0 where a cause is known, 1 where the text is unknown, 2 where it says only that something failed."""
+        return 1 if self.row is None else 2 * self.row.general
+
+
+class Catalogue:
+    """Rows in their order: the first one of a source that a text matches wins."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = tuple(rows)
+        self._of_source: dict[tuple[str, str], tuple[Row, ...]] = {}
+        self._known: dict[str, Match] = {}
+
+    def match(self, text: str) -> Match:
+        """The row for a text made by `stated`; of the scheduler's, one predicate alone."""
+        found = self._known.get(text)
+        if found is None:
+            if len(self._known) > 2**14:
+                self._known.clear()
+            found = self._known[text] = self._match(text)
+        return found
+
+    def search(self, words: str) -> Match:
+        """The row for words whose source is not known, such as those that Argo passes on: one of a cause goes first."""
+        reason = words.partition(": ")[0]
+        found = (
+            self.match(f"{source}/{reason}" if source in WITH_REASON and reason == words else _as_of(source, words))
+            for source in sorted(SOURCES - {SCHEDULER})
+        )
+        return min(found, key=lambda match: (match.row is None, match.rank))
+
+    def _match(self, text: str) -> Match:
+        source, reason, words = parsed(text)
+        key = source, reason
+        if key not in self._of_source:
+            self._of_source[key] = tuple(
+                row for row in self.rows if source in row.sources and _takes(row, source, reason)
+            )
+        for row in self._of_source[key]:
+            found = _compiled(row.pattern).search(words)
+            if found:
+                return Match(row, {name: caught for name, caught in found.groupdict().items() if caught})
+        return Match(None)
+
+
+def _as_of(source: str, words: str) -> str:
+    return f"{source}/{words}" if source in WITH_REASON else f"{source}/: {words}"
+
+
+def _takes(row: Row, source: str, reason: str) -> bool:
+    return source not in WITH_REASON or not row.reasons or reason in row.reasons
+
+
+@cache
+def _compiled(pattern: str) -> Any:
+    """A pattern of RE2, which is quiet about a wrong one.
+
+    Raises:
+        re2.error: it is wrong.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options=options)
+
+
+def stated(source: str, reason: str, message: str) -> str:
+    """What a source stated, as one text: ``kubelet-event/FailedMount: MountVolume.SetUp failed …``."""
+    words = " ".join(message.split())
+    return f"{source}/{reason}: {words}"[:MOST_CHARACTERS] if words or not reason else f"{source}/{reason}"
+
+
+def parsed(text: str) -> tuple[str, str, str]:
+    """Source, reason, and the words in which patterns are searched: with the reason where the source states one."""
+    source, _, rest = text.partition("/")
+    reason, _, message = rest.partition(": ")
+    return source, reason, rest if source in WITH_REASON else message
+
+
+def predicates(text: str) -> list[tuple[str, int]]:
+    """The scheduler's predicates in a text made by `stated`, each as such a text, with the number of its nodes.
+
+    Other sources' texts are one.
+    """
+    source, reason, message = parsed(text)
+    found = _PREDICATES.match(message) if source == SCHEDULER else None
+    if found is None:
+        return [(text, 1)]
+    parts = []
+    for part in _NEXT.split(found[1].strip().rstrip(".;")):
+        counted = _COUNTED.fullmatch(part)
+        count, words = (int(counted[1]), counted[2]) if counted else (1, part)
+        parts.append((stated(source, reason, words.strip()), max(count, 1)))
+    return parts
+
+
+@cache
+def builtin() -> Catalogue:
+    """The catalogue that is part of the package."""
+    text = files("harness.reasons").joinpath("reasons.yaml").read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times as fast
+    return Catalogue(rows_of(yaml.load(text, loader), "reasons.yaml"))  # noqa: S506  # both are safe loaders
+
+
+def merged(own: Sequence[Row]) -> Catalogue:
+    """The built-in catalogue behind a user's rows; a row replaces the built-in one of its name."""
+    names = {row.name for row in own}
+    return Catalogue((*own, *(row for row in builtin().rows if row.name not in names))) if own else builtin()
+
+
+def rows_of(document: object, where: str) -> list[Row]:
+    """The rows of a document.
+
+    Raises:
+        ConfigError: naming the row and the key that are wrong.
+    """
+    listed = document.get("reasons") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        raise ConfigError(
+            f"{where} has no list 'reasons'", "write reasons: and a list of rows, as docs/reference/reasons.md shows"
+        )
+    return [_row(each, f"{where}: reasons[{k}]") for k, each in enumerate(listed)]
+
+
+def _row(raw: Any, where: str) -> Row:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where} is not a mapping", f"it needs {', '.join(_REQUIRED)}")
+    where = f"{where} ({raw['name']})" if isinstance(raw.get("name"), str) else where
+    if unknown := set(map(str, raw)) - _KEYS:
+        raise ConfigError(f"{where} has an unknown key '{min(unknown)}'", f"keys are: {', '.join(sorted(_KEYS))}")
+    if missing := [key for key in _REQUIRED if not raw.get(key)]:
+        raise ConfigError(f"{where} has no '{missing[0]}'", f"it needs {', '.join(_REQUIRED)}")
+    texts = {key: raw.get(key, "") for key in ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen")}
+    if wrong := next((key for key, text in texts.items() if not isinstance(text, str)), ""):
+        raise ConfigError(f"{where}: '{wrong}' is not a text", "write it in quotes")
+    lists = {key: _texts(raw.get(key), f"{where}: '{key}'") for key in ("source", "reason", "show", "change")}
+    closed = {"source": (lists["source"], SOURCES), "layer": ((texts["layer"],), LAYERS)}
+    for key, (given, known) in (closed | {"effect": ((texts["effect"],), EFFECTS)}).items():
+        if strange := sorted(set(given) - set(known)):
+            raise ConfigError(f"{where}: '{strange[0]}' is no {key}", f"write one of {', '.join(sorted(known))}")
+    if not _NAME.fullmatch(texts["name"]):
+        raise ConfigError(f"{where}: 'name' is not in kebab-case", "write it as untolerated-taint")
+    if not texts["pattern"] and not (lists["reason"] and set(lists["source"]) <= WITH_REASON):
+        raise ConfigError(f"{where} has neither a pattern nor a reason that decides alone", "give it a pattern")
+    try:
+        _compiled(texts["pattern"])
+    except re2.error as error:
+        raise ConfigError(f"{where}: 'pattern' is not a regular expression: {error}", "write RE2 syntax") from error
+    return Row(
+        name=texts["name"], sources=frozenset(lists["source"]), cause=texts["cause"], layer=texts["layer"],
+        effect=texts["effect"], fix=texts["fix"], show=lists["show"], link=texts["link"],
+        reasons=frozenset(lists["reason"]), pattern=texts["pattern"], general=bool(raw.get("general")),
+        nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")), change=lists["change"],
+        seen=texts["seen"],
+    )  # fmt: skip
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    listed = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(each, str) for each in listed):
+        raise ConfigError(f"{where} is neither a text nor a list of texts", "write it as [one, another]")
+    return tuple(listed)
