@@ -70,7 +70,7 @@ _EACH = [pytest.param(row, id=row["name"]) for row in _ROWS]
 
 
 def test_there_are_enough_rows_and_each_name_is_unique() -> None:
-    assert len(_ROWS) >= 90
+    assert len(_ROWS) >= 250
     assert [name for name, count in Counter(row["name"] for row in _ROWS).items() if count > 1] == []
 
 
