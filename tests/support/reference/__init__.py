@@ -6,7 +6,7 @@ from generators.schema import Schema
 from harness.cli import options
 from harness.targets.discovery import names
 from tests.support.e2e import ROOT
-from tests.support.reference import commands, detectors, metrics, schemas
+from tests.support.reference import commands, detectors, metrics, reasons, schemas
 
 _DOCS = ROOT / "docs"
 REPORT = Schema(ROOT / "reports" / "report.schema.json")
@@ -18,6 +18,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands.page,
     "reference/detectors.md": detectors.page,
     "reference/metrics.md": metrics.page,
+    "reference/reasons.md": reasons.page,
     "reference/report-json.md": lambda: schemas.report(REPORT.content()),
     "reference/scenario-spec.md": lambda: schemas.spec(SPEC.content()),
     "reference/workload.md": lambda: schemas.workload(WORKLOAD.content()),
