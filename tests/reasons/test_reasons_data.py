@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -57,16 +58,9 @@ def _first(source: str, reason: str, text: str, needs: list[str]) -> str:
     return ""
 
 
-def _groups(row: dict[str, Any]) -> set[str]:
-    return set(re.compile(row.get("pattern", "")).groupindex)
-
-
 def _fields(text: str) -> set[str]:
     """The placeholders in a title or a command."""
     return set(re.findall(r"\{([a-z_]+)\}", text))
-
-
-_EACH = [pytest.param(row, id=row["name"]) for row in _ROWS]
 
 
 def test_there_are_enough_rows_and_each_name_is_unique() -> None:
@@ -79,58 +73,51 @@ def test_rows_that_say_only_that_something_failed_come_last() -> None:
     assert general == sorted(general)
 
 
-@pytest.mark.parametrize("row", _EACH)
-def test_a_row_has_the_agreed_keys_and_words(row: dict[str, Any]) -> None:
-    assert list(row) == [key for key in _KEYS if key in row]
-    assert set(row) >= _REQUIRED
-    assert re.fullmatch(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", row["name"])
-    assert set(_listed(row["source"])) <= _SOURCES
-    assert row["layer"] in _LAYERS
-    assert row["effect"] in {"delays", "fails", "blocks"}
-    assert set(row.get("needs", ())) <= _NEEDS
-    assert row["link"].startswith("https://")
-    assert not row["cause"].endswith(".")
-    assert row["fix"].endswith(".")
-    assert 1 <= len(row["examples"]) <= 3
+@pytest.mark.parametrize(
+    "holds",
+    [
+        pytest.param(lambda row: list(row) == [key for key in _KEYS if key in row], id="known keys in their order"),
+        pytest.param(lambda row: set(row) >= _REQUIRED, id="all required keys"),
+        pytest.param(lambda row: re.fullmatch(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", row["name"]), id="a name for commands"),
+        pytest.param(lambda row: set(_listed(row["source"])) <= _SOURCES, id="a known source"),
+        pytest.param(lambda row: row["layer"] in _LAYERS, id="a known layer"),
+        pytest.param(lambda row: row["effect"] in {"delays", "fails", "blocks"}, id="a known effect"),
+        pytest.param(lambda row: set(row.get("needs", ())) <= _NEEDS, id="known needs"),
+        pytest.param(lambda row: row["link"].startswith("https://"), id="a link"),
+        pytest.param(lambda row: not row["cause"].endswith("."), id="a cause that is a title"),
+        pytest.param(lambda row: row["fix"].endswith("."), id="a fix that is a sentence"),
+        pytest.param(lambda row: 1 <= len(row["examples"]) <= 3, id="one to three examples"),
+        pytest.param(lambda row: all(map(_READS.fullmatch, row["show"])), id="commands that only read"),
+        pytest.param(lambda row: not _FORBIDDEN.search(_ESCAPED.sub("x", row.get("pattern", ""))), id="linear time"),
+        pytest.param(lambda row: not any(re.search(row["pattern"], each) for each in row.get("counter", ())),
+                     id="no match of a counterexample"),
+        pytest.param(lambda row: "pattern" in row or ("reason" in row and set(_listed(row["source"])) <= _WITH_REASON),
+                     id="a pattern where its source states no reason"),
+        pytest.param(lambda row: "nodes_help" not in row or row["source"] == "scheduler", id="nodes that help in a row of the scheduler"),
+    ],
+)  # fmt: skip
+def test_each_row_has(holds: Callable[[dict[str, Any]], object]) -> None:
+    assert [row["name"] for row in _ROWS if not holds(row)] == []
 
 
-@pytest.mark.parametrize("row", _EACH)
-def test_a_row_is_decided_by_its_text_where_its_source_states_no_reason(row: dict[str, Any]) -> None:
-    sources = set(_listed(row["source"]))
-    assert "pattern" in row or ("reason" in row and sources <= _WITH_REASON)
-    assert "nodes_help" not in row or (sources == {"scheduler"} and row["nodes_help"] is True)
+def test_every_example_matches_its_row_first_in_each_of_its_sources() -> None:
+    others = [
+        (row["name"], source, text, found)
+        for row in _ROWS
+        for source in _listed(row["source"])
+        for example in row["examples"]
+        for reason, text in _texts(row, example, source)
+        if (found := _first(source, reason, text, row.get("needs", []))) != row["name"]
+    ]
+    assert others == []
 
 
-@pytest.mark.parametrize("row", _EACH)
-def test_every_example_matches_its_row_first_in_each_of_its_sources(row: dict[str, Any]) -> None:
-    for source in _listed(row["source"]):
+def test_titles_and_commands_use_only_what_the_pattern_captures_in_every_example() -> None:
+    unknown = []
+    for row in _ROWS:
+        commands = {name for each in (*row["show"], *row.get("change", ())) for name in _fields(each)} - _OBSERVED
         for example in row["examples"]:
-            for reason, text in _texts(row, example, source):
-                assert _first(source, reason, text, row.get("needs", [])) == row["name"], (source, text)
-
-
-@pytest.mark.parametrize("row", _EACH)
-def test_no_counterexample_matches(row: dict[str, Any]) -> None:
-    assert [text for text in row.get("counter", ()) if re.search(row["pattern"], text)] == []
-
-
-@pytest.mark.parametrize("row", _EACH)
-def test_patterns_keep_to_what_linear_time_engines_know(row: dict[str, Any]) -> None:
-    assert _FORBIDDEN.search(_ESCAPED.sub("x", row.get("pattern", ""))) is None
-
-
-@pytest.mark.parametrize("row", _EACH)
-def test_titles_and_commands_use_what_the_pattern_captures(row: dict[str, Any]) -> None:
-    titles = _fields(row["cause"])
-    commands = {name for each in (*row["show"], *row.get("change", ())) for name in _fields(each)}
-    assert titles <= _groups(row)
-    assert commands <= _groups(row) | _OBSERVED
-    for example in row["examples"]:
-        found = re.search(row.get("pattern", ""), example)
-        caught = {} if found is None else found.groupdict()
-        assert all(caught[name] for name in titles | commands - _OBSERVED), example
-
-
-@pytest.mark.parametrize("row", _EACH)
-def test_commands_under_show_only_read(row: dict[str, Any]) -> None:
-    assert [each for each in row["show"] if not _READS.fullmatch(each)] == []
+            found = re.search(row.get("pattern", ""), example)
+            caught = {name for name, value in found.groupdict().items() if value} if found else set()
+            unknown += [(row["name"], name) for name in (_fields(row["cause"]) | commands) - caught]
+    assert unknown == []
