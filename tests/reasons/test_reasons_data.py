@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -38,20 +38,14 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _texts(row: dict[str, Any], example: str, source: str) -> list[tuple[str, str]]:
-    """The example as a component of that source states it: the reason, and the text in which patterns are searched."""
-    reasons = _listed(row.get("reason")) if source in _WITH_REASON else []
-    return [(reason, f"{reason}: {example}") for reason in reasons] or [("", example)]
-
-
-def _first(source: str, reason: str, text: str, needs: list[str]) -> str:
+def stated(source: str, text: str, reason: str = "", needs: Sequence[str] = ()) -> str:
     """The name of the first row of the source that matches; "" without one."""
     for row in _ROWS:
         reasons = _listed(row.get("reason")) if source in _WITH_REASON else []
         if (
             source in _listed(row["source"])
             and (not reasons or reason in reasons)
-            and re.search(row.get("pattern", ""), text)
+            and re.search(row.get("pattern", ""), f"{reason}: {text}" if reason else text)
             and set(row.get("needs", ())) <= set(needs)
         ):
             return str(row["name"])
@@ -102,12 +96,12 @@ def test_each_row_has(holds: Callable[[dict[str, Any]], object]) -> None:
 
 def test_every_example_matches_its_row_first_in_each_of_its_sources() -> None:
     others = [
-        (row["name"], source, text, found)
+        (row["name"], source, example, found)
         for row in _ROWS
         for source in _listed(row["source"])
         for example in row["examples"]
-        for reason, text in _texts(row, example, source)
-        if (found := _first(source, reason, text, row.get("needs", []))) != row["name"]
+        for reason in (source in _WITH_REASON and _listed(row.get("reason"))) or [""]
+        if (found := stated(source, example, reason, row.get("needs", ()))) != row["name"]
     ]
     assert others == []
 
