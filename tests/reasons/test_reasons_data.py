@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-_ROWS: list[dict[str, Any]] = yaml.safe_load(files("harness.model").joinpath("reasons.yaml").read_text())["reasons"]
+_ROWS: list[dict[str, Any]] = yaml.safe_load(files("harness.reasons").joinpath("reasons.yaml").read_text())["reasons"]
 _KEYS = (
-    "name", "source", "reason", "pattern", "general", "cause", "layer", "effect", "nodes_help", "needs", "fix", "show",
+    "name", "source", "reason", "pattern", "general", "cause", "layer", "effect", "nodes_help", "beside", "needs", "fix", "show",
     "change", "link", "examples", "counter",
 )  # fmt: skip
 _REQUIRED = {"name", "source", "cause", "layer", "effect", "fix", "show", "link", "examples"}

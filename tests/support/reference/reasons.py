@@ -12,7 +12,7 @@ from tests.support.reference.markdown import page as whole
 _INTRODUCTION = (
     "Events, states, conditions, refusals, messages and log lines that name a cause, by the layer where it happens. "
     "Runs that such a text *delays* go on by themselves, those that it *blocks* wait until a person acts, and those "
-    "that it *fails* have failed. Patterns and commands are in `harness/model/reasons.yaml`."
+    "that it *fails* have failed. Patterns and commands are in `harness/reasons/reasons.yaml`."
 )
 _COLUMNS = ("name", "effect", "what is said, for example", "fix", "source")
 _LAYERS = (
@@ -23,7 +23,7 @@ _LAYERS = (
 
 def page() -> str:
     """The page of stated reasons."""
-    rows = yaml.safe_load(files("harness.model").joinpath("reasons.yaml").read_text(encoding="utf-8"))["reasons"]
+    rows = yaml.safe_load(files("harness.reasons").joinpath("reasons.yaml").read_text(encoding="utf-8"))["reasons"]
     ordered = sorted(rows, key=lambda row: (_LAYERS.index(row["layer"]), row["name"]))
     lines = []
     for layer, those in groupby(ordered, key=lambda row: row["layer"]):

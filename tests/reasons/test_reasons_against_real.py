@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.model.test_reasons_data import stated
+from tests.reasons.test_reasons_data import stated
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import until
 

@@ -1,0 +1,68 @@
+"""What operators met, imported from dumps: the cause that the cluster stated comes first, with its cost and its fix."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.detectors import detectors, diagnose
+from harness.model.findings import Diagnosis
+from harness.planning.observations import timeline_of
+
+SITUATIONS = Path(__file__).parents[1] / "data" / "situations"
+DOUBTS = {each.NAME for each in detectors() if getattr(each, "DOUBT", False)}
+WRONG = {
+    "nodes-exhausted", "autoscaler-slow", "store-slow", "steps-end-late", "store-full", "failures", "image-missing",
+    "controller-backlog", "unexplained-wait",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def diagnosed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Diagnosis]:
+    """The diagnosis of a situation, imported as a user would."""
+
+    @cache
+    def diagnosis(name: str) -> Diagnosis:
+        place = tmp_path_factory.mktemp("runs")
+        arguments = ["--target", "argo", "--namespace", "team-a", "--runs-dir", str(place), "--run-name", name]
+        main(["import", *arguments, str(SITUATIONS / f"{name}.json")])
+        return diagnose(timeline_of(place / name))
+
+    return diagnosis
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "title", "fix", "evidence"),
+    [
+        ("attach_timeout", "volume-multi-attach", "12 runs waited 4 min 43 s each", "ReadWriteMany", "Multi-Attach error"),
+        ("create_container_config", "secret-missing", "db-credentials does not exist: 24 of 24 runs are blocked",
+         "secret", "not found"),
+        ("istio_sidecar", "sidecar-outlives-main", "The sidecar istio-proxy keeps the pods running", "inject", "istio"),
+        ("node_notready", "node-not-ready", "(w-1): 6 of 24 runs", "kubelet", "on 1 node: w-1"),
+        ("preempted", "preempted", "12 of 24 runs failed", "priorit", "Preempted by pod"),
+        ("pull_429", "registry-rate-limit", "8 runs waited 4 min 1 s each", "mirror", "429 Too Many Requests"),
+        ("pvc_unbound", "claim-unbound", "12 of 24 runs are blocked", "storage class", "unbound immediate"),
+        ("s3_slowdown", "store-rate-limit", "12 of 24 runs failed", "fewer steps upload", "reduce your request rate"),
+        ("untolerated_taint", "untolerated-taint", "taint sku: training: 24 of 24 runs are blocked",
+         "pipeswarm prepare --toleration", "untolerated taint {sku: training}"),
+        ("webhook_timeout", "webhook-timeout", "validate.kyverno.svc-fail", "failurePolicy", "failed calling webhook"),
+    ],
+)  # fmt: skip
+def test_the_stated_cause_comes_first_with_its_cost_and_its_fix(diagnosed, name, first, title, fix, evidence):
+    causes = [finding for finding in diagnosed(name).findings if finding.name not in DOUBTS]
+    found = causes[0]
+    assert found.name == first
+    assert title in found.title
+    assert fix in found.fix
+    assert any(evidence in each.statement for each in found.evidence)
+    assert not {each.name for each in causes} & WRONG
+    assert all(command.startswith("kubectl get ") or " describe " in command or " logs " in command
+               for command in found.commands[:1])  # fmt: skip
+
+
+def test_an_import_ends_with_the_last_thing_that_its_files_show(diagnosed):
+    stuck = diagnosed("istio_sidecar").findings[0]
+    longest = next(each for each in stuck.evidence if "the longest wait" in each.statement)
+    assert longest.value < 600
