@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from harness.collectors.whole_answer import read_whole
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.plan.environment import proxy_for
 from harness.plan.http_proxy import Proxy
 from harness.plan.unanswered import hint
+from harness.plan.whole_answer import read_whole
 from harness.targets.credentials import Credentials, HeaderFields
 
 _USER_AGENT = "pipeswarm-observer"
@@ -98,7 +98,7 @@ class Http:
                 redirect=False,
                 preload_content=False,
             )
-            body = read_whole(answer, self._answer_s)
+            body = read_whole(answer, self._answer_s, request.most_bytes)
         except urllib3.exceptions.HTTPError as error:
             way = f" through the proxy {self._proxy}" if self._proxy else ""
             raise TargetUnreachableError(

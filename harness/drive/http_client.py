@@ -20,7 +20,7 @@ from geventhttpclient.response import HTTPParseError
 from harness.drive.http_exchange import PIECE, exchange, is_quiet
 from harness.drive.tunnel import open_tunnel
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import HttpAnswer, HttpRequest
+from harness.model.http import SHORT_ANSWER, HttpAnswer, HttpRequest
 from harness.model.plan import Limits
 from harness.plan.environment import proxy_for
 from harness.plan.unanswered import hint
@@ -43,12 +43,14 @@ class Message:
         method: of the request.
         connection: on which it was begun, if it was.
         written: bytes that the kernel has taken.
+        most_bytes: of the answer.
     """
 
     content: bytes
     method: str
     connection: "socket.socket | None" = None
     written: int = 0
+    most_bytes: int = SHORT_ANSWER
 
 
 class HttpClient:
@@ -111,7 +113,7 @@ class HttpClient:
         Raises:
             ValueError: as in `__call__`.
         """
-        return Message(self._head(request) + request.body, request.method)
+        return Message(self._head(request) + request.body, request.method, most_bytes=request.most_bytes)
 
     def write(self, message: Message) -> None:
         """Hand the message, or its beginning, to the kernel, if there is an idle connection; never waits."""
@@ -134,20 +136,20 @@ class HttpClient:
         """Send what is left of a message, and read the whole response; raises as `__call__` does."""
         answer = None
         if connection := message.connection or self._idle_connection():
-            answer = self._exchange(connection, message.content[message.written :], message.method)
+            answer = self._exchange(connection, message.content[message.written :], message)
         # 408 was sent for the idle time, before this request arrived: it may be sent again (RFC 9110, 15.5.9).
         if answer is None or answer.status == HTTPStatus.REQUEST_TIMEOUT:
-            answer = self._exchange(None, message.content, message.method)
+            answer = self._exchange(None, message.content, message)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._proving.refused()
         return answer
 
-    def _exchange(self, connection: "socket.socket | None", message: bytes, method: str) -> HttpAnswer:
+    def _exchange(self, connection: "socket.socket | None", content: bytes, message: Message) -> HttpAnswer:
         try:
             connection = connection or self._connect()
             # A timeout of the socket would begin anew with each byte of a response that trickles in.
             with gevent.Timeout(self._limits.answer_timeout_s, TimeoutError("timed out")):
-                answer, reusable = exchange(connection, message, method)
+                answer, reusable = exchange(connection, content, message.method, message.most_bytes)
         except (OSError, HTTPParseError) as error:
             if connection is not None:
                 connection.close()

@@ -2,34 +2,32 @@
 
 import select
 import zlib
-from typing import Any
 
 from gevent import monkey, socket, ssl
 from geventhttpclient.response import HTTPParseError, HTTPSocketResponse
 
-from harness.model.http import HttpAnswer
+from harness.model.http import HttpAnswer, too_long
 
 _CHUNK = 16 * 1024  # bytes read at once: listings and results with data are long
 PIECE = 64 * 1024  # bytes sent before looking for an early answer
-_MOST_BYTES = 2**28  # of a decompressed body
 _FIRST_FINAL_STATUS = 200  # those below announce another response
 # gevent's poll yields to other greenlets; this one doesn't wait, so it needn't.
 _poll = monkey.get_original("select", "poll")
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 
 
-def exchange(connection: socket.socket, message: bytes, method: str) -> tuple[HttpAnswer, bool]:
+def exchange(connection: socket.socket, message: bytes, method: str, most_bytes: int) -> tuple[HttpAnswer, bool]:
     """Send a request and read its response; also returns whether `connection` can be used again.
 
     Raises:
-        OSError: the connection broke.
+        OSError: the connection broke, or more than `most_bytes` arrived.
         HTTPParseError: the response is not HTTP, or has an encoding that was not asked for.
     """
     complete = _send(connection, message)
-    response = _Response(connection, _CHUNK, method=method)
+    response = _Response(connection, most_bytes, method)
     body = response.read()
     headers = {name.lower(): value for name, value in response.headers}
-    answer = HttpAnswer(response.final_status, _decoded(body, headers.get("content-encoding", "")), headers)
+    answer = HttpAnswer(response.final_status, _decoded(body, headers.get("content-encoding", ""), most_bytes), headers)
     return answer, complete and not response.surplus and not response.should_close()
 
 
@@ -54,12 +52,17 @@ def is_quiet(connection: socket.socket) -> bool:
 class _Response(HTTPSocketResponse):  # type: ignore[misc]  # untyped
     """The final response to a request. Bytes after it belong to no request: `surplus` says that there were some."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, connection: socket.socket, most_bytes: int, method: str) -> None:
         self.final_status = 0
         self.surplus = False
-        super().__init__(*arguments, **named)
+        self._most_bytes = most_bytes
+        self._fed = 0
+        super().__init__(connection, _CHUNK, method=method)
 
     def feed(self, data: bytes) -> None:
+        self._fed += len(data)
+        if self._fed > self._most_bytes:
+            raise OSError(too_long(self._most_bytes))
         try:
             super().feed(data)
         except HTTPParseError:
@@ -101,16 +104,16 @@ def _arrived(connection: socket.socket) -> int:
     return next((events for _, events in poll.poll(0)), 0)
 
 
-def _decoded(body: bytes, encoding: str) -> bytes:
+def _decoded(body: bytes, encoding: str, most_bytes: int) -> bytes:
     if encoding in {"", "identity"}:
         return body
     if encoding not in {"gzip", "x-gzip"}:
         raise HTTPParseError(f"encoded as {encoding!r}, which was not asked for")
     unpacked = zlib.decompressobj(wbits=31)
     try:
-        plain = unpacked.decompress(body, _MOST_BYTES)
+        plain = unpacked.decompress(body, most_bytes)
     except zlib.error as error:
         raise HTTPParseError(f"damaged gzip: {error}") from error
     if not unpacked.eof:
-        raise HTTPParseError(f"gzip that is cut off, or longer than {_MOST_BYTES >> 20} MiB")
+        raise HTTPParseError(f"gzip that is cut off, or longer than {most_bytes >> 20} MiB")
     return plain

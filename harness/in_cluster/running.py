@@ -15,6 +15,7 @@ from harness.in_cluster.job import KEEPER, LOAD, RUNS, STATE, ClusterTest
 from harness.in_cluster.manifests import Manifest, belongings, job, owned
 from harness.in_cluster.pod_state import PodState, Step, state_of
 from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.plan.whole_answer import lines_of, read_whole
 
 _TIMEOUT_S = 30.0
 _PAUSE_S = 1.0
@@ -102,7 +103,7 @@ class RunningTest:
                 test.namespace, label_selector=f"job-name={test.name}", _preload_content=False,
                 _request_timeout=_TIMEOUT_S,
             )  # fmt: skip
-            found = json.loads(pods.data)["items"]
+            found = json.loads(read_whole(pods, _TIMEOUT_S))["items"]
             if found:
                 self._pod = found[0]["metadata"]["name"]
                 return state_of(found[0])
@@ -137,9 +138,9 @@ class RunningTest:
             log = self._core.read_namespaced_pod_log(
                 self._pod, self._test.namespace, container=LOAD, follow=True, _preload_content=False,
             )  # fmt: skip
-            for number, line in enumerate(_lines(log.stream(2**14))):
+            for number, line in enumerate(lines_of(log.stream(2**14))):
                 if number >= self._lines:
-                    write(line)
+                    write(line.decode(errors="replace"))
                     self._lines = number + 1
 
     def interrupt(self) -> None:
@@ -191,15 +192,6 @@ class RunningTest:
                 return int(channels.returncode)
             except (WebSocketException, TypeError) as error:  # TypeError: it ended without a status
                 raise TargetUnreachableError(f"the connection to the pod broke: {error}") from error
-
-
-def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
-    held = b""
-    for chunk in chunks:
-        *lines, held = (held + chunk).split(b"\n")
-        yield from (line.decode(errors="replace") for line in lines)
-    if held:
-        yield held.decode(errors="replace")
 
 
 def _unpacked(packed: Path, place: Path, run: str, runs_dir: Path) -> Path:

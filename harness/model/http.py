@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import unescape
 
+SHORT_ANSWER = 2**24  # bytes of an answer about one object: etcd stores 1.5 MiB of it, gRPC passes on 4
+LONG_ANSWER = 2**28  # of a list: 500 of the largest workflows are half of it
 _LONGEST_PLACE = 200
 _LONGEST_HEAD, _LONGEST_TITLE = 4096, 100
 _TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
@@ -12,12 +14,18 @@ _TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request to the target. `path` starts with "/" and includes the query; the client adds host and token."""
+    """A request to the target.
+
+    Attributes:
+        path: starts with "/" and includes the query; the client adds host and token.
+        most_bytes: of the unpacked answer; a longer one counts as none.
+    """
 
     method: str
     path: str
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    most_bytes: int = SHORT_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,11 @@ class HttpAnswer:
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def too_long(most_bytes: int) -> str:
+    """Why an answer is not read to its end."""
+    return f"the answer is longer than {most_bytes >> 20} MiB"
 
 
 def redirection(answer: HttpAnswer) -> str:

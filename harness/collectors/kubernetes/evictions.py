@@ -1,12 +1,13 @@
 """Evictions through the Kubernetes API: of pods by their subresource, of nodes by deleting them after a notice."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
 
 from harness.collectors.collector import ObserverSettings
-from harness.collectors.kubernetes.kube_api import connect
+from harness.collectors.kubernetes.kube_api import connect, listed
 from harness.collectors.kubernetes.pods import run_of
 from harness.collectors.source_health import UnreachableError
 from harness.model.cluster import CandidateNode, CandidatePod
@@ -76,9 +77,8 @@ class EvictionApi:
         return refused
 
     def _items(self, call: Callable[..., Any], *given: str, label_selector: str) -> list[dict[str, Any]]:
-        answer = self._send(call, *given, label_selector=label_selector)
-        items: list[dict[str, Any]] = orjson.loads(answer.data)["items"]
-        return items
+        found: list[dict[str, Any]] = self._send(partial(listed, call), *given, label_selector=label_selector)
+        return found
 
     def _try(self, call: Callable[..., Any], *given: object) -> str:
         """Send a change whose refusal concerns only this one object."""

@@ -6,7 +6,7 @@ The client's models cost ten times the CPU and memory of the JSON they are built
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -18,16 +18,16 @@ from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes import renewal
 from harness.collectors.source_health import UnreachableError
-from harness.collectors.whole_answer import read_whole
 from harness.model.errors import ConfigError
 from harness.plan import environment
+from harness.plan.whole_answer import lines_of, read_whole, read_within_bounds
 
 _UNAUTHORIZED = 401
 _WHOLE = "application/json"
 _METADATA = f"{_WHOLE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_OF_LIST = f"{_WHOLE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NAME_IN_PATH = re.compile(r"/(nodes|pods)/[^/]+/")
-_GRACE_S = 5.0
+_GRACE_S, _ANSWER_S = 5.0, 60.0
 _QUIET_S = 90.0  # a watch without any data for so long, not even a bookmark, is considered dead
 
 
@@ -113,8 +113,7 @@ class KubeApi:
                 self._client = None
             response = self._send(path, query, answer_s, accept)
         if response.status != 200:
-            text = _error_text(response, answer_s)
-            raise UnreachableError(f"GET {path}: {response.status} {text}", response.status)
+            raise UnreachableError(f"GET {path}: {response.status} {_error_text(response)}", response.status)
         return response
 
     def _send(self, path: str, query: Mapping[str, str], answer_s: float, accept: str) -> urllib3.BaseHTTPResponse:
@@ -170,14 +169,10 @@ class Stream:
         Raises:
             UnreachableError: the connection was lost.
         """
-        rest = b""
         try:
-            for chunk in self._response.stream(2**16):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    if line:
-                        event = orjson.loads(line)
-                        yield event.get("result", event)  # the Argo server wraps events
+            for line in filter(None, lines_of(self._response.stream(2**16))):
+                event = orjson.loads(line)
+                yield event.get("result", event)  # the Argo server wraps events
         except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
             # AttributeError: urllib3 raises it for a connection that another thread has closed.
             if not self._interrupted:
@@ -237,23 +232,35 @@ def _in_cluster(client: Any, config: Any, refused: type[Exception], why: Excepti
 
 
 def client_of(configuration: Any) -> Any:
-    """The official client, going through the environment's proxy, which it does not look for itself."""
+    """The official client, which reads within bounds and goes through the environment's proxy."""
     from kubernetes import client
 
     if proxy := environment.proxy_for(configuration.host):
         # The official client gives these to urllib3 and, in small letters, to websockets.
         configuration.proxy = str(proxy)
         configuration.proxy_headers = {name.lower(): value for name, value in proxy.headers.items()} or None
-    return client.ApiClient(configuration)
+    api = client.ApiClient(configuration)
+    read_within_bounds(api.rest_client.pool_manager)
+    return api
 
 
-def _error_text(response: urllib3.BaseHTTPResponse, answer_s: float) -> str:
+def listed(call: Callable[..., Any], *given: object, **named: Any) -> list[dict[str, Any]]:
+    """The objects of a list that the official client asks for, as plain JSON instead of its models.
+
+    Raises:
+        ApiException: it is refused.
+        urllib3.exceptions.HTTPError: it can't be read, or is no list.
+    """
+    try:
+        items: list[dict[str, Any]] = orjson.loads(read_whole(call(*given, **named), _ANSWER_S))["items"]
+    except (LookupError, TypeError, ValueError) as error:
+        raise urllib3.exceptions.HTTPError(f"the answer is no list of objects: {error}") from error
+    return items
+
+
+def _error_text(response: urllib3.BaseHTTPResponse) -> str:
     """The message of the API's Status object, or the start of the body."""
     try:
-        body = read_whole(response, answer_s)
-    except urllib3.exceptions.HTTPError as error:
-        return str(error)
-    try:
-        return str(orjson.loads(body)["message"])
+        return str(orjson.loads(response.data)["message"])
     except (ValueError, KeyError, TypeError):
-        return body[:300].decode(errors="replace").strip()
+        return response.data[:300].decode(errors="replace").strip()

@@ -1,15 +1,17 @@
 """A cluster's node pools through the official client: read for trials, and cordoned node by node."""
 
-import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from harness.collectors.collector import ObserverSettings
+from harness.collectors.kubernetes.kube_api import connect, listed
 from harness.collectors.kubernetes.nodes import node_of
 from harness.collectors.kubernetes.pod_requests import requests_of
 from harness.collectors.kubernetes.pods import WORKFLOW, run_of, task_of
+from harness.collectors.source_health import UnreachableError
 from harness.model.cluster import NodeOffer, PoolNode, PoolPod
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.plan import environment
 
 _FAILED = "reason=FailedScheduling"
 _LIVE = ("Pending", "Running")
@@ -24,16 +26,12 @@ class NodePools:
     """
 
     def __init__(self, context: str | None = None, namespace: str = "") -> None:
-        from kubernetes import client, config
-        from kubernetes.config.config_exception import ConfigException
+        from kubernetes import client
 
         try:
-            # The client reads KUBECONFIG only once, when it is imported.
-            connected = config.new_client_from_config(environment.kubeconfig(), context)
-        except (ConfigException, OSError) as error:
-            raise ConfigError(
-                f"the kubeconfig can't be used: {error}", "set KUBECONFIG, or give --kube-context"
-            ) from error
+            connected, _ = connect(ObserverSettings("", kube_context=context))
+        except UnreachableError as error:
+            raise ConfigError(str(error), "set KUBECONFIG, or give --kube-context") from error
         self._core: Any = client.CoreV1Api(connected)
         self._namespace = namespace
 
@@ -75,9 +73,8 @@ class NodePools:
         return self._items(getattr(self._core, f"list_{kind}_for_all_namespaces"), **selectors)
 
     def _items(self, call: Callable[..., Any], *given: str, **selectors: str) -> list[dict[str, Any]]:
-        answer = self._call(call, "try kubectl get nodes", *given, **selectors)
-        items: list[dict[str, Any]] = json.loads(answer.data)["items"]
-        return items
+        found: list[dict[str, Any]] = self._call(partial(listed, call), "try kubectl get nodes", *given, **selectors)
+        return found
 
     @staticmethod
     def _call(call: Callable[..., Any], hint: str, *given: object, **selectors: str) -> Any:

@@ -13,7 +13,7 @@ from harness.collectors.metrics.profiles_file import Kind, Metric, Profile, load
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
-from harness.model.http import Exchange, HttpRequest
+from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
 from harness.model.live_observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE
 from harness.model.records import Sample
@@ -79,7 +79,7 @@ class PrometheusApi:
 
     def _get(self, path: str, query: Mapping[str, str]) -> Any:
         try:
-            answer = self._exchange(HttpRequest("GET", f"{path}?{urlencode(query)}"))
+            answer = self._exchange(HttpRequest("GET", f"{path}?{urlencode(query)}", most_bytes=LONG_ANSWER))
             document = orjson.loads(answer.body)
         except TargetUnreachableError as error:
             raise UnreachableError(error.message) from error

@@ -15,7 +15,7 @@ from harness.collectors.metrics.profiles_file import QUANTILES, Kind, Metric, Pr
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
-from harness.model.http import Exchange, HttpRequest
+from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
 from harness.model.live_observer import LiveObserver
 from harness.model.records import Sample
 
@@ -176,7 +176,7 @@ def fetch(exchange: Exchange) -> Page:
         UnreachableError: there is no answer, or it is an error.
     """
     try:
-        answer = exchange(HttpRequest("GET", "", headers={"Accept": "text/plain"}))
+        answer = exchange(HttpRequest("GET", "", headers={"Accept": "text/plain"}, most_bytes=LONG_ANSWER))
     except TargetUnreachableError as error:
         raise UnreachableError(error.message) from error
     if answer.status != 200:

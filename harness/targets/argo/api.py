@@ -12,7 +12,7 @@ import orjson
 
 from harness.model.argo_manifest import GROUP_VERSION
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest, html_page, redirection
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, html_page, redirection
 from harness.targets.kube_service import is_unserved
 from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 
@@ -115,7 +115,8 @@ def find_api(exchange: Exchange) -> tuple[str, str]:
 def controller_version(exchange: Exchange, namespaces: tuple[str, ...]) -> str:
     """The tag of the workflow controller's image, else its digest; "" where its Deployment may not be read."""
     for namespace in namespaces:
-        answer = exchange(HttpRequest("GET", f"/apis/apps/v1/namespaces/{quote(namespace)}/deployments"))
+        path = f"/apis/apps/v1/namespaces/{quote(namespace)}/deployments"
+        answer = exchange(HttpRequest("GET", path, most_bytes=LONG_ANSWER))
         if answer.status == _FOUND:
             for image in _controller_images(parsed(answer)):
                 named, _, digest = image.rpartition("/")[2].partition("@")
@@ -166,7 +167,7 @@ def read_template(exchange: Exchange, paths: Paths, kind: str, name: str) -> dic
 
 
 def _known(exchange: Exchange, paths: Paths, kind: str) -> str:
-    answer = exchange(HttpRequest("GET", paths.templates(kind)))
+    answer = exchange(HttpRequest("GET", paths.templates(kind), most_bytes=LONG_ANSWER))
     items = parsed(answer).get("items") or ()
     names = ", ".join(sorted(str(each["metadata"]["name"]) for each in items))
     return f"there are: {names}" if names else f"create it with kubectl apply, or look it up: kubectl get {kind}"

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from harness.model.errors import PipeswarmError, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import COMPUTING, FAILED, QUEUED, SUCCEEDED
 from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
@@ -245,7 +245,7 @@ class _Session:
             RejectedError: they may not be listed.
         """
         selection = urlencode({"labelSelector": f"{CLUSTER}={self._name}"})
-        answer = self._exchange(HttpRequest("GET", f"{self._path(plural)}?{selection}"))
+        answer = self._exchange(HttpRequest("GET", f"{self._path(plural)}?{selection}", most_bytes=LONG_ANSWER))
         if answer.status == _TOO_MANY or answer.status >= 500:
             return ()
         if answer.status != 200:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
 from harness.model.options import Option
 from harness.model.phases import FAILED
 from harness.model.plan import Plan
@@ -181,7 +181,7 @@ class HetidaTarget:
             body |= {"workflow_wiring": wiring, "job_id": job}
         else:
             path, body = self._request(wiring, job)
-        answer = exchange(HttpRequest("POST", path, orjson.dumps(body), JSON))
+        answer = exchange(HttpRequest("POST", path, orjson.dumps(body), JSON, LONG_ANSWER))
         if self._mode == "async" and answer.status // 100 == 2:
             return job
         if answer.status == _RUNTIME_ERROR:

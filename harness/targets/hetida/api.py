@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
 from harness.targets.hetida.answers import error_text
 from harness.targets.login import hint_for, refusal_hint
 
@@ -109,7 +109,10 @@ class Backend:
         _parsed(answer, f"PUT {path}")
 
     def _get(self, path: str) -> Any:
-        return _parsed(self._exchange(HttpRequest("GET", self._root + path)), f"GET {path.partition('?')[0]}")
+        return _parsed(
+            self._exchange(HttpRequest("GET", self._root + path, most_bytes=LONG_ANSWER)),
+            f"GET {path.partition('?')[0]}",
+        )
 
 
 def _parsed(answer: HttpAnswer, where: str) -> Any:

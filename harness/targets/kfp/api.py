@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest, html_page, redirection
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, html_page, redirection
 from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 
 ROOT = "/apis/v2beta1"
@@ -49,7 +49,7 @@ class Api:
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The object at `path`."""
-        return self._call(HttpRequest("GET", f"{ROOT}{path}{_encoded(query or {})}"))
+        return self._call(HttpRequest("GET", f"{ROOT}{path}{_encoded(query or {})}", most_bytes=LONG_ANSWER))
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """The object that posting `body` creates."""
@@ -72,7 +72,7 @@ class Api:
         Returns:
             Its version, or the commit that it was built from; "" if it names neither.
         """
-        health = self.get("/healthz")
+        health = self._call(HttpRequest("GET", f"{ROOT}/healthz"))
         if health.get("multi_user") and not (namespace or tenants):
             raise ConfigError("this KFP serves several users, so that runs need a namespace", _NAMESPACE_HINT)
         if tenants and not health.get("multi_user"):
