@@ -15,7 +15,7 @@ from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.metrics import profiles_file
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.metrics.scraping import fetch
-from harness.collectors.rights import KARPENTER, RIGHTS, Right, cluster_role
+from harness.collectors.rights import KARPENTER, KUBELETS, RIGHTS, Right, cluster_role
 from harness.collectors.source_health import UnreachableError
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
@@ -145,6 +145,7 @@ def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[
         rights = [right for right in (*to_load, *RIGHTS) if right.group != KARPENTER or KARPENTER in groups]
         missing = [(right, verbs) for right in rights if (verbs := [v for v in right.verbs if not allowed(right, v)])]
         found += [_right(right, dict(missing).get(right, [])) for right in rights]
+        found.append(_right(KUBELETS, [verb for verb in KUBELETS.verbs if not allowed(KUBELETS, verb)]))
         found += [_installed(groups), _autoscaler(groups, client.CoreV1Api(api))]
     except (UnreachableError, ApiException, HTTPError, PipeswarmError) as error:
         cost = "nodes, pods, the artifact store, quotas and the autoscaler can't be judged"

@@ -46,11 +46,12 @@ RIGHTS = (
     Right("", "pods/log", ("get",), "storing outputs can't be separated from running"),
     Right("argoproj.io", "workflows", _FOLLOW, "the lag of the platform behind its workflows can't be judged"),
     Right("", "configmaps", ("get",), "which of Argo's limits holds workflows back", only=CONTROLLER_SETTINGS),
-    Right("", "nodes/proxy", ("get",), "free space of volumes can't be judged"),
     Right(KARPENTER, "nodeclaims", _FOLLOW, "no machines on their way, and not why one did not come"),
     Right("metrics.k8s.io", "nodes", ("get", "list"), "no CPU and memory in use of nodes"),
     Right("metrics.k8s.io", "pods", ("get", "list"), "no CPU and memory in use of steps: no recommended requests"),
 )
+# Not among them: a kubelet also lets its holder run commands in every container. See deploy/rbac-kubelets.yaml.
+KUBELETS = Right("", "nodes/proxy", ("get",), "free space of volumes comes from a Prometheus alone (--prometheus)")
 
 
 def rights_to_load(plan: Plan) -> tuple[Right, ...]:

@@ -157,8 +157,9 @@ _SOURCES: Mapping[Capability, _Source] = {
     ),
     Capability.STORE: _Source(
         _measured(STORE_AVAILABLE_BYTES),
-        "the free space of the artifact store's volume was not observed (kubelet statistics or the store's metrics)",
-        (Access.KUBECONFIG, Access.PROMETHEUS),
+        "the free space of the artifact store's volume was not observed (the kubelets' kubelet_volume_stats_* or the "
+        "store's metrics in a Prometheus)",
+        (Access.PROMETHEUS,),
     ),
     Capability.STORE_REQUESTS: _Source(
         _measured(STORE_REQUEST_SECONDS, STORE_PROBE_SECONDS),

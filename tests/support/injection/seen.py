@@ -188,7 +188,7 @@ OF_SERVICE: Mapping[str, Callable[[Any], bool]] = {
 }
 # What an observer that may read pods says of other objects that it may not.
 _REFUSED = {"workflows": "kubernetes workflows", "pod events": "kubernetes events"}
-_OF_METRICS = frozenset({"store requests", "controller metrics", "etcd size"})
+_OF_METRICS = frozenset({"store", "store requests", "controller metrics", "etcd size"})
 # What installations add one after the other → the sources that are still missing with it.
 MISSING_WITH: Mapping[Access, frozenset[str]] = {
     Access.API: RUNS_ONLY,
