@@ -6,7 +6,7 @@ from harness.analysis.waits.failures import group
 from harness.detectors.capability import Capability
 from harness.detectors.database_errors import full_since
 from harness.detectors.detector import refused
-from harness.detectors.error_texts import DATABASE
+from harness.detectors.error_texts import DATABASE, is_limited
 from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
 
@@ -22,7 +22,7 @@ _MOST_GROUPS = 4
 def detect(timeline: Timeline) -> list[Finding]:
     """Rejected submissions by status and message; those of another finding belong to that one."""
     runs = timeline.runs
-    others = runs["error"].str.contains(DATABASE) | is_refused(runs)
+    others = runs["error"].str.contains(DATABASE) | is_refused(runs) | is_limited(runs)
     rejected = runs[(runs["outcome"] == Outcome.REJECTED.value) & ~others]
     share = len(rejected) / max(len(runs), 1)
     if share < _LEAST:

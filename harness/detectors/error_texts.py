@@ -2,10 +2,14 @@
 
 import re
 
-from harness.analysis.timeline import Timeline
+import pandas as pd
+
+from harness.analysis.timeline import Bools, Timeline
+from harness.analysis.timeline.columns import containing
 from harness.analysis.waits.failures import Failure, failures
 from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED
 from harness.detectors.detector import CannotJudgeError
+from harness.model.records import Outcome
 
 # A store that reports itself full: MinIO, SeaweedFS, Ceph, any file system, the HTTP status for it.
 STORE_FULL = re.compile(
@@ -36,6 +40,11 @@ NODE_PRESSURE = re.compile(r"node was low on resource|node had condition: \[", r
 DB_CONNECTIONS = re.compile(r"Error 1040|too many connections", re.IGNORECASE)
 DB_DISK_FULL = re.compile(r"Error 1114|The table '[^']*' is full", re.IGNORECASE)
 DATABASE = re.compile(f"{DB_CONNECTIONS.pattern}|{DB_DISK_FULL.pattern}", re.IGNORECASE)
+_TOO_MANY, _UNAVAILABLE = (
+    429,
+    503,
+)  # a server that limits how often it is asked answers one of them (RFC 6585, RFC 9110)
+RETRY_AFTER = re.compile(r"; Retry-After: (.{1,40})$")
 EVICTED = re.compile(
     r"\bevict|preempt|PodGC|node no longer exists|node (?:is )?shut(?:ting)? ?down|NodeShutdown|pod deleted|"
     "node .{0,60}(?:not found|lost)|imminent node",
@@ -62,6 +71,13 @@ def require_reasons(timeline: Timeline) -> None:
         raise CannotJudgeError(
             "runs failed, and nothing that was observed says why: no access to pods, events or workflows"
         )
+
+
+def is_limited(runs: pd.DataFrame) -> Bools:
+    """Which rows were refused by a limit on how often the platform is asked."""
+    asked = (runs["status"] == _UNAVAILABLE) & containing(runs["error"], RETRY_AFTER)
+    limited = (runs["status"] == _TOO_MANY) | asked
+    return (limited & (runs["outcome"] == Outcome.REJECTED.value)).to_numpy(dtype=bool, na_value=False)
 
 
 def adapter_failures(timeline: Timeline) -> tuple[list[Failure], list[Failure]]:

@@ -1,5 +1,6 @@
 """What sends the requests of a test: an HTTP client, or one that runs processes on this machine."""
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from harness.drive.http_client import HttpClient, Message
@@ -18,8 +19,8 @@ class Client(Protocol):
         """Send one request, once; see `Exchange`."""
         ...
 
-    def warm(self, connections: int) -> None:
-        """Prepare for so many requests at once."""
+    def warm(self, connections: int, within_s: float) -> None:
+        """Prepare for so many requests at once, as far as that is possible in this time."""
         ...
 
     def close(self) -> None:
@@ -44,8 +45,10 @@ class RendersAhead(Protocol):
         ...
 
 
-def client_of(plan: Plan, credentials: Credentials) -> Client:
-    """The client of a plan; `credentials` are used where the plan names an address.
+def client_of(
+    plan: Plan, credentials: Credentials, on_slow_connect: Callable[[float], None] = lambda _: None
+) -> Client:
+    """The client of a plan; `credentials` are used where the plan names an address. See `HttpClient`.
 
     Raises:
         ConfigError: the address or the credentials are invalid, or the kubeconfig does not lead to this platform.
@@ -54,5 +57,10 @@ def client_of(plan: Plan, credentials: Credentials) -> Client:
         return ProcessClient()
     route = route_of(plan, credentials)
     return HttpClient(
-        route.address, route.credentials, plan.limits, verify_tls=route.verify_tls, prepare_tls=route.prepare_tls
+        route.address,
+        route.credentials,
+        plan.limits,
+        verify_tls=route.verify_tls,
+        prepare_tls=route.prepare_tls,
+        on_slow_connect=on_slow_connect,
     )

@@ -35,6 +35,7 @@ _STEP_S = 0.5  # corrections of a clock by less don't count
 # Yield after so many arrivals without a pause, so that the first requests of a burst leave while it is being created.
 _BURST_SLICE = 16
 
+_LONGEST_WAIT = 40  # characters: seconds, or a date
 _UNANSWERED = "no answer before the test was ended"
 
 # What the load records: arrivals, the phases and ends of runs that end with their response, the CPU of the generator.
@@ -210,7 +211,7 @@ class Dispatcher:
         try:
             answer = self._target.submit(planned.arrival.scenario, lambda request: self._exchanged(planned, request))
         except RejectedError as rejected:
-            status, error = rejected.status, rejected.message
+            status, error = rejected.status, rejected.message + planned.asked_to_wait
         except TargetUnreachableError as unanswered:
             error = unanswered.message
         except Exception as defect:  # a bug in the target's code: the arrival is booked, gevent prints the traceback
@@ -230,11 +231,15 @@ class Dispatcher:
             request = replace(request, headers={**request.headers, **named})
         if planned.due.is_set() or self._client is None:
             planned.sent_at = planned.sent_at or self._clock.now()
-            return self._exchange(request)
-        message = self._client.render(request)
-        self._ahead.hold(planned, message)
-        planned.due.wait()
-        return self._client.finish(message)
+            answer = self._exchange(request)
+        else:
+            message = self._client.render(request)
+            self._ahead.hold(planned, message)
+            planned.due.wait()
+            answer = self._client.finish(message)
+        if wait := answer.headers.get("retry-after"):
+            planned.asked_to_wait = f"; Retry-After: {wait[:_LONGEST_WAIT]}"
+        return answer
 
     def _book(self, planned: Planned, answer: str | CompletedRun | None, status: int | None, error: str | None) -> None:
         over = answer if isinstance(answer, CompletedRun) else None

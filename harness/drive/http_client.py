@@ -29,6 +29,7 @@ from harness.targets.credentials import Credentials, HeaderFields
 _USER_AGENT = "pipeswarm"
 _PORTS = {"http": 80, "https": 443}
 _CONNECTING_AT_ONCE = 64
+_SYN_REPEATED_S = 0.9  # a SYN without an answer is sent again after a second (RFC 6298)
 _RESOLVE_EVERY_S = 1.0  # a name may get another address during a test
 _NOT_IN_PATH = re.compile(r"[^\x21-\x7e]")  # RFC 9112, section 3: no space and no control character in a request target
 _NOT_IN_HEADER = re.compile(r"[\x00\r\n]")  # RFC 9110, section 5.5: these end a header field
@@ -56,7 +57,8 @@ class Message:
 class HttpClient:
     """An `Exchange` with `host`, on as many connections as requests are open at once, through the environment's proxy.
 
-    `prepare_tls` can add an authority or a certificate of the client to the TLS context.
+    `prepare_tls` can add an authority or a certificate of the client to the TLS context. `on_slow_connect` is called
+    with the seconds that a TCP connection took in which the first SYN got no answer.
 
     Raises:
         ConfigError: `host` is not an http(s) address, or a file of `credentials` can't be used.
@@ -70,6 +72,7 @@ class HttpClient:
         *,
         verify_tls: bool = True,
         prepare_tls: Callable[[ssl.SSLContext], None] = lambda _: None,
+        on_slow_connect: Callable[[float], None] = lambda _: None,
     ) -> None:
         parts = _address(host)
         self._host = host
@@ -82,6 +85,7 @@ class HttpClient:
             credentials.prepare(self._tls)
             prepare_tls(self._tls)
         self._limits = limits
+        self._on_slow_connect = on_slow_connect
         self._own_fields = {
             "Host": parts.netloc,
             "User-Agent": _USER_AGENT,
@@ -163,8 +167,11 @@ class HttpClient:
             connection.close()
         return answer
 
-    def warm(self, connections: int) -> None:
-        """Open `connections` in advance, so that a burst waits for no handshakes; requests report the errors."""
+    def warm(self, connections: int, within_s: float) -> None:
+        """Open `connections` in advance, so that a burst waits for no handshakes; requests report the errors.
+
+        Those that a platform has not accepted in time are given up: the requests open theirs.
+        """
 
         def connect() -> None:
             try:
@@ -173,9 +180,11 @@ class HttpClient:
                 return
 
         group = gevent.pool.Pool(_CONNECTING_AT_ONCE)
-        for _ in range(connections):
-            group.spawn(connect)
-        group.join()
+        with gevent.Timeout(max(within_s, 0.0), False):  # gevent's way to leave the block quietly
+            for _ in range(connections):
+                group.spawn(connect)
+            group.join()
+        group.kill()
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -207,8 +216,13 @@ class HttpClient:
         for family, kind, protocol, _, address in self._resolved():
             connection = socket.socket(family, kind, protocol)
             connection.settimeout(self._limits.connect_timeout_s)
+            begun_s = time.monotonic()
             try:
-                connection.connect(address)
+                try:
+                    connection.connect(address)
+                finally:
+                    if (taken_s := time.monotonic() - begun_s) > _SYN_REPEATED_S:
+                        self._on_slow_connect(taken_s)
                 return self._secure(connection)
             except OSError as error:
                 connection.close()

@@ -17,7 +17,7 @@ from harness.drive.bare_loop import sends_per_s
 from harness.drive.clients import client_of
 from harness.drive.dispatch import Clock, Dispatcher, Record, most_at_once
 from harness.drive.session_messages import Due
-from harness.model.phases import GENERATOR_CPU, GENERATOR_RATE
+from harness.model.phases import CONNECT_S, GENERATOR_CPU, GENERATOR_RATE
 from harness.model.records import Event, Sample, Submission
 from harness.model.redaction import Redaction
 from harness.model.scenario import Arrival
@@ -29,6 +29,7 @@ _MAX_WARM = 1000
 # Before the first arrival workers receive their assignment and open connections: to a remote platform over TLS that is
 # a few hundred a second.
 _LEAD_S, _CONNECTION_S = 1.0, 0.003
+_SETTLE_S = 0.1  # from the last connection to the first arrival
 _CPU_EVERY_S = 5.0
 # Each collection examines all that waits for its time, which takes milliseconds; submissions leave hardly any cycles.
 _SELDOM = (50_000, 20, 100)
@@ -78,7 +79,7 @@ class Worker:
         self._record = record
         self._redaction = Redaction((*credentials.secrets(plan.host), *assignment.hidden), plan.redact)
         self._dues: gevent.queue.Queue[Due | None] = gevent.queue.Queue()
-        self._client = client_of(plan, credentials)
+        self._client = client_of(plan, credentials, self._slow_connect)
         target = find(plan.target).from_plan(plan)
         self._clock = Clock(assignment.ahead_ns)
         self._dispatcher = Dispatcher(
@@ -91,7 +92,9 @@ class Worker:
         """Open connections, then send each arrival when it is due; returns when all are booked."""
         worker = {"worker": str(self._assignment.index)}
         self._record(Sample(GENERATOR_RATE, time.time_ns(), sends_per_s(), worker))
-        self._client.warm(_warm(self._assignment.offsets))
+        offsets = self._assignment.offsets
+        first_at = self._assignment.t0_at + round((offsets[0] if offsets else 0.0) * 1e9)
+        self._client.warm(_warm(offsets), (first_at - self._clock.now()) / 1e9 - _SETTLE_S)
         cpu_watch = gevent.spawn(watch_cpu, str(self._assignment.index), self._record)
         # A full garbage collection over Locust and the scenarios delays arrivals by tens of milliseconds: freeze them.
         gc.collect()
@@ -130,6 +133,9 @@ class Worker:
         elif isinstance(record, Event):
             record = replace(record, message=self._redaction.clean(record.message))
         self._record(record)
+
+    def _slow_connect(self, seconds: float) -> None:
+        self._record(Sample(CONNECT_S, time.time_ns(), seconds, {"worker": str(self._assignment.index)}))
 
     def _closed_arrivals(self) -> Iterator[Arrival]:
         for seq, due_s in iter(self._dues.get, None):

@@ -27,6 +27,7 @@ class Planned:
         begun: whether the greenlet has begun to run.
         message: its request, once it is made.
         sent_at: when the request was handed to the kernel.
+        asked_to_wait: what the answer's Retry-After says, as the end of an error message.
     """
 
     arrival: Arrival
@@ -35,6 +36,7 @@ class Planned:
     begun: bool = False
     message: Message | None = None
     sent_at: int | None = None
+    asked_to_wait: str = ""
 
 
 class Lookahead:

@@ -53,12 +53,12 @@ class ProcessClient:
             _end(supervisor)
         if not said:
             raise TargetUnreachableError("the command's supervisor ended without an answer")
-        self.warm(1)
+        self.warm(1, _WARM_S)
         return HttpAnswer(_NOT_STARTED if b"not_started" in said[:20] else 200, said)
 
-    def warm(self, connections: int) -> None:
+    def warm(self, connections: int, within_s: float) -> None:
         """Start supervisors for so many requests at once: as many as can be within 0.2 s, and at most 8."""
-        until_s = time.monotonic() + _WARM_S
+        until_s = time.monotonic() + min(_WARM_S, within_s)
         with suppress(OSError):  # requests report it
             while len(self._idle) < min(connections, _MOST_IDLE) and time.monotonic() < until_s:
                 self._idle.append(_start())

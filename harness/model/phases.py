@@ -135,6 +135,8 @@ POD_CFS_THROTTLED = "pod_cfs_throttled_periods_per_s"
 # Of a whole run that is a process, with all processes that it started; labels: run.
 PROCESS_CPU_SECONDS = "process_cpu_seconds"
 PROCESS_PEAK_BYTES = "process_peak_bytes"
+# Of one TCP connection to the platform that took a second or more, because the first SYN got no answer; labels: worker.
+CONNECT_S = "connect_s"
 GENERATOR_CPU = "generator_cpu"  # share of one core; labels: worker
 GENERATOR_RATE = "generator_rate"  # submissions per second that a bare loop could send before t0; labels: worker
 # What holds until it is written again. Of other metrics, samples from before the first arrival tell of another test.

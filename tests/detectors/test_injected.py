@@ -4,6 +4,7 @@ import pytest
 
 from harness.detectors import detectors, diagnose, driver_overhead, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING, STORE_PROBE_SECONDS
+from tests.support.injected.doubtful import limited
 from tests.support.injected.every_fault import INJECTED, plausible
 from tests.support.injected.loads import NODES, steady, with_volume
 from tests.support.injection.seen import SOURCES, seen
@@ -129,6 +130,23 @@ def test_lag_that_shows_in_short_executions_is_found_in_a_valid_test(service, fo
     timeline = story.timeline(tmp_path)
     assert diagnose(timeline).validity.valid
     assert [f.confidence for f in generator_lag.detect(timeline)] == [0.6] * found
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "named"),
+    [
+        (429, "too many requests", "submissions-limited"),
+        (429, "too many requests; Retry-After: 2", "submissions-limited"),
+        (503, "overloaded; Retry-After: Fri, 27 Nov 2026 12:00:00 GMT", "submissions-limited"),
+        (503, "overloaded", "api-errors"),
+        (500, "Retry-After: 2", "api-errors"),
+    ],
+)
+def test_refusals_that_ask_to_wait_are_a_limit_and_others_are_errors(status, error, named, tmp_path):
+    found = {f.name: f for f in diagnose(limited(status, error).timeline(tmp_path)).findings}
+    assert set(found) & {"submissions-limited", "api-errors"} == {named}
+    if named == "submissions-limited":
+        assert found[named].title == f"The platform limits submissions to about 0.3/s ({status})"
 
 
 def test_runs_shorter_than_the_timestamp_resolution_are_not_compared_with_the_lag(tmp_path):

@@ -67,7 +67,7 @@ def test_a_connection_is_reused(serve):
 def test_concurrent_requests_have_a_connection_each_and_warm_ones_are_open_before(serve):
     server = serve()
     client = HttpClient(server.url, Credentials(), LIMITS)
-    client.warm(20)
+    client.warm(20, 20.0)
     gevent.sleep(0)
     assert (len(server.connections), server.requests) == (20, [])
     gevent.joinall([gevent.spawn(client, POST) for _ in range(20)])
@@ -87,7 +87,7 @@ def test_the_name_is_resolved_once_for_many_connections_and_each_address_is_trie
     monkeypatch.setattr(http_client.socket, "getaddrinfo", addresses)
     client = HttpClient(server.url, Credentials(), LIMITS)
     client(POST)
-    client.warm(20)
+    client.warm(20, 20.0)
     gevent.sleep(0)
     assert asked == ["localhost"]
     assert len(server.connections) == 21
@@ -247,7 +247,7 @@ def test_a_refused_connection_is_unreachable(serve):
     server.stop()
     with pytest.raises(TargetUnreachableError, match="refused"):
         HttpClient(server.url, Credentials(), LIMITS)(POST)
-    HttpClient(server.url, Credentials(), LIMITS).warm(3)
+    HttpClient(server.url, Credentials(), LIMITS).warm(3, 20.0)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_over_tls_the_certificate_is_checked_and_warm_connections_are_used(serve
     assert HttpClient(server.url, Credentials(), LIMITS, verify_tls=False)(POST).status == 200
     monkeypatch.setenv("SSL_CERT_FILE", certificate)
     client = HttpClient(server.url, Credentials(), LIMITS)
-    client.warm(2)
+    client.warm(2, 20.0)
     gevent.sleep(0.05)
     before = len(server.connections)
     assert client(POST).status == client(POST).status == 200

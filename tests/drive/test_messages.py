@@ -31,7 +31,7 @@ def place(request, serve, tmp_path, monkeypatch):
     else:
         server = serve()
     client = HttpClient(server.url, Credentials(), LIMITS)
-    client.warm(1)
+    client.warm(1, 20.0)
     gevent.sleep(0.05)
     return server, client
 
@@ -59,7 +59,7 @@ def test_a_short_request_arrives_without_being_finished(place):
 
 def test_two_that_are_written_at_once_have_a_connection_each(place):
     server, client = place
-    client.warm(1)
+    client.warm(1, 20.0)
     messages = [client.render(HttpRequest("POST", f"/{k}", b"{}")) for k in range(3)]
     for message in messages:
         client.write(message)
@@ -82,7 +82,7 @@ def test_a_connection_that_the_server_closed_is_replaced(place):
 def test_a_timeout_of_the_idle_connection_is_no_answer(serve):
     server = serve(TIMED_OUT, OK)
     client = HttpClient(server.url, Credentials(), LIMITS)
-    client.warm(1)
+    client.warm(1, 20.0)
     message = client.render(POST)
     client.write(message)
     assert client.finish(message).status == 200
@@ -92,7 +92,7 @@ def test_a_timeout_of_the_idle_connection_is_no_answer(serve):
 def test_what_was_written_and_never_answered_is_not_sent_again(serve):
     server = serve(None)
     client = HttpClient(server.url, Credentials(), LIMITS)
-    client.warm(1)
+    client.warm(1, 20.0)
     message = client.render(POST)
     client.write(message)
     with pytest.raises(TargetUnreachableError):

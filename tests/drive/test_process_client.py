@@ -73,7 +73,7 @@ def test_supervisors_are_started_in_advance_and_ended_when_nothing_more_is_sent(
         return {each.pid for each in supervisors()} - others
 
     client = ProcessClient()
-    client.warm(3)
+    client.warm(3, 20.0)
     before = own()
     assert len(before) == 3
     assert client(request(["true"])).status == 200

@@ -1,5 +1,7 @@
 """The load generator finds itself out: a real worker whose target's code costs too much, up to the finding."""
 
+import itertools
+import re
 import time
 from array import array
 
@@ -9,13 +11,14 @@ import pytest
 from gevent.pywsgi import WSGIServer
 
 from harness.analysis import lateness
-from harness.analysis.timeline import Timeline
-from harness.detectors import generator_lag
+from harness.analysis.timeline import Timeline, floats
+from harness.detectors import api_errors, generator_lag, submissions_limited
+from harness.detectors import slow_accepts as slow_detector
 from harness.drive import bare_loop, load_generator
 from harness.drive.load_generator import Worker
 from harness.model import Plan, Sample, Scenario
 from harness.model.phases import GENERATOR_CPU, GENERATOR_RATE
-from harness.model.schedules import Constant
+from harness.model.schedules import Burst, Constant
 from harness.plan.assignment import Assignment
 from harness.store import RunFolder
 from harness.store.tables import load, seal
@@ -27,6 +30,7 @@ import time
 
 from harness.model.http import HttpRequest
 from harness.targets.completed_run import CompletedRun
+from harness.targets.target import RejectedError
 
 
 class Costly:
@@ -35,7 +39,9 @@ class Costly:
         until = time.process_time() + (BUSY_S if seq % EVERY == 0 else 0.0)
         while time.process_time() < until:
             pass
-        exchange(HttpRequest("POST", "/"))
+        answer = exchange(HttpRequest("POST", "/"))
+        if answer.status != 200:
+            raise RejectedError(answer.status, answer.body.decode())
         return CompletedRun(scenario.run_name, "SUCCEEDED")
 
 
@@ -58,25 +64,77 @@ def service():
 
 
 @pytest.fixture
-def findings(tmp_path, monkeypatch, service):
-    """What the self-check says when every `every`-th submission keeps the worker busy for `busy_s`."""
+def slow_accepts():
+    """A platform that answers at once, and whose accept queue of four is served every 30 ms."""
+    listening = gevent.socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(4)
 
-    def run(name, *, busy_s, every):
+    def answer(connection):
+        while connection.recv(65536):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        connection.close()
+
+    def accept():
+        while True:
+            gevent.sleep(0.03)
+            gevent.spawn(answer, listening.accept()[0])
+
+    accepting = gevent.spawn(accept)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    accepting.kill()
+    listening.close()
+
+
+@pytest.fixture
+def limited():
+    """A gateway that lets every eighth request through."""
+    seen = itertools.count()
+
+    def answer(_, start_response):
+        if next(seen) % 8:
+            start_response("429 Too Many Requests", [("Content-Length", "4"), ("Retry-After", "1")])
+            return [b"slow"]
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"{}"]
+
+    server = WSGIServer(("127.0.0.1", 0), answer, log=None)
+    server.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.stop()
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """The folder of a load on `host` in which every `every`-th submission keeps the worker busy for `busy_s`."""
+
+    def run(name, host, schedule, *, busy_s=0.0, every=1):
         monkeypatch.setattr(load_generator, "_CPU_EVERY_S", 0.4)
         monkeypatch.syspath_prepend(str(tmp_path))
         (tmp_path / f"{name}.py").write_text(COSTLY.replace("BUSY_S", str(busy_s)).replace("EVERY", str(every)))
-        offsets = array("d", Constant(40.0, 1.0).offsets(7))
-        plan = Plan(name, service, {}, len(offsets), 7, simulated=False, started_at=time.time_ns())
+        offsets = array("d", schedule.offsets(7))
+        plan = Plan(name, host, {}, len(offsets), 7, simulated=False, started_at=time.time_ns())
         folder = RunFolder.create(tmp_path, "run")
         folder.write_plan(plan)
         folder.write_schedule(offsets)
         scenarios = [Scenario(str(k), "s", {}, {}) for k in range(len(offsets))]
         with folder.recorder() as recorder:
             Worker(
-                Assignment("run", plan, scenarios, offsets, time.time_ns() + 4 * 10**8), Credentials(), recorder.write
+                Assignment("run", plan, scenarios, offsets, time.time_ns() + 10**9), Credentials(), recorder.write
             ).run()
         seal(folder)
-        return generator_lag.detect(Timeline.from_frames(plan, load(folder))), folder
+        return Timeline.from_frames(plan, load(folder)), folder
+
+    return run
+
+
+@pytest.fixture
+def findings(recorded, service):
+    """What the self-check says of a load of 40 submissions."""
+
+    def run(name, **busy):
+        timeline, folder = recorded(name, service, Constant(40.0, 1.0), **busy)
+        return generator_lag.detect(timeline), folder
 
     return run
 
@@ -105,6 +163,25 @@ def test_a_worker_that_is_on_time_is_no_finding(findings, monkeypatch):
     monkeypatch.setattr(lateness, "LIMITS", tuple((*each[:2], 10.0, each[3]) for each in lateness.LIMITS))
     monkeypatch.setattr(generator_lag, "_NOTABLE_S", 10.0)
     assert findings("idle", busy_s=0.0, every=1)[0] == []
+
+
+def test_slow_accepts_are_the_platforms_latency_and_no_lag(recorded, slow_accepts):
+    timeline, _ = recorded("accepting", slow_accepts, Burst(16))
+    lag, service = (
+        floats(timeline.runs, end) - floats(timeline.runs, start)
+        for start, end in (("due_s", "sent_s"), ("sent_s", "answered_s"))
+    )
+    assert lag.max() < 0.5 < service.max()
+    (finding,) = slow_detector.detect(timeline)
+    assert finding.title.startswith("The platform accepts connections slowly")
+
+
+def test_a_limit_on_submissions_is_found_with_the_rate_it_lets_through(recorded, limited):
+    timeline, _ = recorded("limited", limited, Constant(40.0, 3.0))
+    (finding,) = submissions_limited.detect(timeline)
+    assert re.fullmatch(r"The platform limits submissions to about [456]\.\d/s \(429\)", finding.title)
+    assert "105 times it asked to wait: Retry-After: 1" in [each.statement for each in finding.evidence]
+    assert api_errors.detect(timeline) == []
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.69, False), (0.71, True)])

@@ -1,14 +1,35 @@
 """Tests whose own records or load generator are in doubt."""
 
 from harness.model import Event, Outcome
-from harness.model.phases import GENERATOR_CPU, RUNNING, RUNS_IN_FLIGHT
+from harness.model.phases import CONNECT_S, GENERATOR_CPU, RUNNING, RUNS_IN_FLIGHT
 from tests.support.injected.loads import NODES, steady
 from tests.support.timelines import T0, Story
 
 
 def generator_lag() -> Story:
-    story = steady(lag=2.0)
+    story = steady(lag=2.0, service=lambda _: 2.03)
     story.sample(30.0, GENERATOR_CPU, 0.97, worker="0")
+    return story
+
+
+def slow_accepts() -> Story:
+    story = steady(service=lambda seq: 3.03 if seq % 2 else 0.03)
+    for seq in range(1, 80, 2):
+        story.sample(2.0 * seq + 3.0, CONNECT_S, 3.0, worker="0")
+    return story
+
+
+def limited(status: int = 429, error: str = "too many requests; Retry-After: 2") -> Story:
+    """Of one submission a second, every third is let through for a while."""
+    story = steady()
+    story.intended = 200
+    for seq in range(80, 200):
+        outcome = Outcome.REJECTED if seq % 3 else Outcome.ACCEPTED
+        run = story.submit(
+            seq, due=80.0 + seq, outcome=outcome, status=status if seq % 3 else 200, error=error if seq % 3 else None
+        )
+        if not seq % 3:
+            story.run(run, 80.0 + seq, 100.0 + seq)
     return story
 
 

@@ -18,7 +18,16 @@ from tests.support.injected.control_plane import (
     quota,
     waiting,
 )
-from tests.support.injected.doubtful import censored, generator_lag, miscounted, missed, observer_gaps, unauthorized
+from tests.support.injected.doubtful import (
+    censored,
+    generator_lag,
+    limited,
+    miscounted,
+    missed,
+    observer_gaps,
+    slow_accepts,
+    unauthorized,
+)
 from tests.support.injected.loads import capped, executed, slow_store, slower_and_slower, steady, stopped
 from tests.support.injected.nodes import (
     autoscaled,
@@ -82,6 +91,8 @@ INJECTED: dict[str, Callable[[], Story]] = {
     "clock-skew": lambda: steady(skew=7.0),
     "generator-lag": generator_lag,
     "missed-arrivals": missed,
+    "slow-accepts": slow_accepts,
+    "submissions-limited": limited,
     "credentials-refused": unauthorized,
     "caching": cached,
     "censoring": censored,
