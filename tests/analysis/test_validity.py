@@ -118,6 +118,20 @@ def test_a_second_run_of_one_name_is_a_doubt_about_the_test(tmp_path, name, crea
     assert ("1 more run with names of this test's runs" in found) is doubt
 
 
+@pytest.mark.parametrize("behind", [0.0, 40.0])
+def test_a_lost_answer_is_found_by_name_among_the_runs_of_earlier_tests(behind, tmp_path):
+    """They are as old as the platform's clock is wrong, or older."""
+    story = Story(intended=12)
+    for seq in range(12):
+        lost = {"outcome": Outcome.REJECTED, "status": None, "service": None, "error": "closed"} if seq % 4 == 0 else {}
+        run = story.submit(seq, due=3.0 * seq, **lost)
+        story.run(f"earlier-{seq}", 3.0 * seq - 60.0 - behind, 3.0 * seq - behind - 40.0, name=f"s{seq}-plant")
+        story.run(run, 3.0 * seq - behind, 3.0 * seq - behind + 20.0, name=f"s{seq}-plant")
+    timeline = story.timeline(tmp_path)
+    assert validity(timeline).reasons == ()
+    assert timeline.runs["run"].tolist() == [f"run-{seq:04d}" for seq in range(12)]
+
+
 def test_runs_behind_answers_without_an_id_are_counted_and_the_test_is_doubted(tmp_path):
     story = clean(9)
     story.intended = 10

@@ -352,3 +352,18 @@ def test_only_caching_decides_about_the_cache_of_a_prepared_pipeline():
 def test_an_uploaded_pipeline_can_no_longer_be_prepared():
     with pytest.raises(ConfigError, match="--prepare changes a pipeline before its upload"):
         prepare(TEXTS | {"pipeline-id": "p1", "prepare": "spot=aks"}, simulated=False)
+
+
+def test_runs_carry_the_mark_of_their_test_and_those_of_another_have_no_name():
+    """Tests that repeat scenarios repeat names; runs without a mark, as of a client of KFP, keep theirs."""
+    server = Server(**{"POST /runs": {"run_id": "r"}})
+    for test in ("a", "b", ""):
+        KfpTarget(OPTIONS | {"experiment_id": "e1"}, test=test).submit(Scenario("7", "north", {}, {}), server)
+    made = [json.loads(body) | {"run_id": "r"} for *_, body in server.asked]
+    assert [each.get("description") for each in made] == ["pipeswarm test a", "pipeswarm test b", None]
+
+    def names(test):
+        return [r.name for r in KfpTarget(OPTIONS, test=test).list_runs(Server(**{"GET /runs": {"runs": made}})).runs]
+
+    assert names("a") == ["7-north", "", "7-north"]
+    assert names("") == ["7-north"] * 3

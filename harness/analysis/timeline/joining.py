@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.analysis.timeline.clocks import RESOLUTION_S
+from harness.analysis.timeline.clocks import RESOLUTION_S, TOLERANCE_S, ahead
 from harness.analysis.timeline.columns import (
     Bools,
     Floats,
@@ -91,13 +91,19 @@ def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int
 
 
 def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
-    """A submission whose run exists counts as accepted if no answer came, or one without the run's id."""
+    """A submission whose run exists counts as accepted if no answer came, or one without the run's id.
+
+    Of several runs with its name the first one created since it was sent is it.
+    """
     no_id = runs["status"].isna() | (runs["status"] // 100 == 2)
     unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & no_id).to_numpy(dtype=bool)
     if not unanswered.any():
         return runs
     unclaimed = (position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)
-    named = observed[unclaimed].reset_index(drop=True)
+    created_s = _picked_floats(floats(observed, "created_s"), position(runs["run"], observed["run"]))
+    skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), created_s)
+    named = observed[unclaimed]
+    named = named[_since_sent(named, runs, skew_s)].sort_values("created_s", kind="stable", ignore_index=True)
     if not len(named):
         return runs
     at = np.where(unanswered, position(runs["name"], named["name"]), -1)
@@ -109,13 +115,17 @@ def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
 
 def twins(foreign: pd.DataFrame, runs: pd.DataFrame, skew_s: float) -> int:
     """How many of the `foreign` runs bear the name of an accepted arrival, and are not older than it."""
-    unclaimed = foreign[foreign["name"] != ""]
-    if not len(unclaimed):
-        return 0
     accepted = runs[runs["outcome"] == Outcome.ACCEPTED.value].reset_index(drop=True)
-    at = position(unclaimed["name"], accepted["name"])
-    sent_s = _picked_floats(floats(accepted, "sent_s"), at)
-    return int(np.count_nonzero(floats(unclaimed, "created_s") - skew_s + RESOLUTION_S >= sent_s))
+    return int(np.count_nonzero(_since_sent(foreign[foreign["name"] != ""], accepted, skew_s)))
+
+
+def _since_sent(named: pd.DataFrame, runs: pd.DataFrame, skew_s: float) -> Bools:
+    """Which of the platform's runs have the name of an arrival and were created since it was sent.
+
+    Older ones are of an earlier test with the same scenarios.
+    """
+    sent_s = _picked_floats(floats(runs, "sent_s"), position(named["name"], runs["name"]))
+    return np.asarray(floats(named, "created_s") - skew_s + RESOLUTION_S + TOLERANCE_S >= sent_s)
 
 
 def _unsent(observed: pd.DataFrame) -> pd.DataFrame:

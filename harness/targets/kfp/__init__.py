@@ -20,7 +20,7 @@ from harness.model.plan import Plan
 from harness.model.scenario import Scenario
 from harness.prepare.options import parse_settings
 from harness.targets.kfp.api import JSON, ROOT, Api, HttpError, error_text
-from harness.targets.kfp.listing import listed, merged, next_tokens
+from harness.targets.kfp.listing import TEST_MARK, listed, merged, next_tokens
 from harness.targets.kfp.pipeline import inputs_of, read_pipeline, without_values
 from harness.targets.kfp.places import Place, pack, unpack
 from harness.targets.kfp.tasks import tasks_of
@@ -101,7 +101,7 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
 def from_plan(plan: Plan, package: bytes | None = None) -> "KfpTarget":
     """The target of a plan; `target_options` hold the checked options and the ids that `set_up` found."""
     options = {name: str(value) for name, value in plan.target_options.items()}
-    return KfpTarget(options, since=plan.started_at, package=package)
+    return KfpTarget(options, since=plan.started_at, package=package, test=plan.id)
 
 
 class KfpTarget:
@@ -109,15 +109,20 @@ class KfpTarget:
 
     `options`: experiment, namespace, service_account, pipeline_id, version_id; tenants, the namespaces of tenants;
     pipeline_name when `package` (compiled IR) is to be uploaded; after `set_up` also experiment_id, and the tenants'
-    places. Runs created before `since` (UTC ns) belong to other tests in the same experiment and are not listed.
+    places. Runs created before `since` (UTC ns) belong to other tests in the same experiment and are not listed. `test`
+    is the plan's id, which runs carry in their description: those of other tests are listed without their names, since
+    tests that repeat scenarios repeat names.
     """
 
     submits_ahead = True
 
-    def __init__(self, options: Mapping[str, str], since: int = 0, package: bytes | None = None) -> None:
+    def __init__(
+        self, options: Mapping[str, str], since: int = 0, package: bytes | None = None, test: str = ""
+    ) -> None:
         self._options = options
         self._package = package
         self._since = since
+        self._mark = f"{TEST_MARK}{test}" if test else ""
         only = Place(*(options.get(name, "") for name in ("experiment_id", "pipeline_id", "version_id")))
         self._places = unpack(options.get("places", "")) or {options.get("namespace", ""): only}
         self._templates = {tenant: self._body_template(place) for tenant, place in self._places.items()}
@@ -191,7 +196,9 @@ class KfpTarget:
             query["sort_by"] = "created_at desc"
             query["filter"] = _created_since(self._since - _MAX_SKEW_NS) if self._since > _MAX_SKEW_NS else ""
         listing = Api(exchange).get("/runs", query)
-        return tuple(listed(run) for run in listing.get("runs", ())), str(listing.get("next_page_token", ""))
+        return tuple(listed(run, self._mark) for run in listing.get("runs", ())), str(
+            listing.get("next_page_token", "")
+        )
 
     def read_tasks(self, exchange: Exchange, run: str) -> tuple[TaskDetail, ...]:
         """``GET /runs/{id}`` with its task details; see `DescribesTasks.read_tasks`."""
@@ -216,6 +223,8 @@ class KfpTarget:
                 "pipeline_id": place.pipeline_id, "pipeline_version_id": place.version_id,
             },
         }  # fmt: skip
+        if self._mark:
+            body["description"] = self._mark
         if account := self._options.get("service_account"):
             body["service_account"] = account
         return body

@@ -11,6 +11,7 @@ from harness.targets.target import ListedRun
 
 _TERMINAL = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 _CANCELING = "CANCELING"
+TEST_MARK = "pipeswarm test "  # and the plan's id, as description
 _UNKNOWN = "RUNTIME_STATE_UNSPECIFIED"
 
 
@@ -37,14 +38,19 @@ def merged(pages: Mapping[str, tuple[tuple[ListedRun, ...], str]]) -> tuple[tupl
     return tuple(runs), orjson.dumps(tokens).decode() if tokens else ""
 
 
-def listed(run: Mapping[str, Any]) -> ListedRun:
-    """A run whose state KFP does not know yet is PENDING: the first report has not come."""
+def listed(run: Mapping[str, Any], mark: str = "") -> ListedRun:
+    """A run; it has no name if its description marks it as of another test than `mark`.
+
+    A run whose state KFP does not know yet is PENDING: the first report has not come.
+    """
+    description = str(run.get("description", ""))
+    other = bool(mark) and description.startswith(TEST_MARK) and description != mark
     reported = str(run.get("state") or _UNKNOWN)
     ended = reported in _TERMINAL
     state = CANCELED if reported == FAILED and _was_terminated(run) else reported
     return ListedRun(
         id=str(run["run_id"]),
-        name=str(run.get("display_name", "")),
+        name="" if other else str(run.get("display_name", "")),
         state="PENDING" if state == _UNKNOWN else state,
         created_at=instant(run.get("created_at")) or 0,
         ended_at=instant(run.get("finished_at")) if ended else None,
