@@ -1,13 +1,33 @@
-"""Ctrl-C at every moment of a Locust process: quiet, and with the exit code of an interruption."""
+"""How a Locust process ends: by Ctrl-C at every moment, quietly and with its exit code, and with its parent."""
 
+import ctypes
+import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from typing import NoReturn
 
 import gevent
 
 from harness.model.errors import ExitCode
+
+_PDEATHSIG = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+@cache
+def end_forks_with_this_process() -> None:
+    """Workers of ``--processes`` get SIGTERM when this process is gone, however it ended.
+
+    Locust waits for those that end by themselves within seconds, and forgets the others.
+    """
+
+    def follow() -> None:
+        with suppress(AttributeError, OSError):  # only Linux has it
+            ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+    os.register_at_fork(after_in_child=follow)
 
 
 def exit_quietly() -> None:

@@ -82,6 +82,7 @@ class LocustPlugin:
         """`init_command_line_parser`: add Pipeswarm's options, also to the form of the web UI."""
         if self._coordinator is None and self._endpoint is None:
             interrupts.exit_quietly()
+            interrupts.end_forks_with_this_process()
             descriptors.raise_limit()
             keep_grpc_from_forks()
         if parser.prog == "__main__.py":  # `pipeswarm load` starts Locust as a module

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from tests.support.e2e import FEW, PIPELINE, ROOT, Locust
+from tests.support.e2e import FEW, PIPELINE, ROOT, Locust, free_port, wait_for
 
 
 def runs_on(platform):
@@ -155,3 +157,30 @@ def test_a_test_goes_on_when_its_output_is_closed(locust, platform):
     assert process.wait(timeout=100) in {0, 4}
     (folder,) = (locust.place / "runs").iterdir()
     assert json.loads((folder / "report.json").read_text())["ledger"]["accepted"] == 20
+
+
+@pytest.mark.parametrize("ends", ["refused", "killed"])
+def test_workers_end_with_their_master(ends, locust, tmp_path):
+    """Also before they are connected, when nothing else would tell them."""
+    (tmp_path / "runs" / "taken").mkdir(parents=True)
+    port = str(free_port())
+    name = "taken" if ends == "refused" else "free"
+    process = locust.start(
+        "--headless", "--processes", "2", "--master-bind-port", port, "--master-port", port,
+        "--pipeline", PIPELINE, *FEW, "--run-name", name,
+    )  # fmt: skip
+    if ends == "killed":
+        wait_for(lambda: len(in_session(process.pid)) == 3)
+        process.kill()
+    assert process.wait(60) == (2 if ends == "refused" else -signal.SIGKILL)
+    wait_for(lambda: not in_session(process.pid))
+
+
+def in_session(leader):
+    """The live Locust processes of a session; a simulated platform has one of its own."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, session, *_ = stat.read_text().rpartition(")")[2].split()
+            found += [stat.parent.name] if session == str(leader) and state != "Z" else []
+    return found
