@@ -95,7 +95,7 @@ def test_a_tainted_node_takes_only_what_tolerates_it(cluster):
     assert placed(cluster, "usual", first_pod(Settings(caching=True))) == "ordinary"
     wish = first_pod(on(placement_of([f"{SPOT}=spot"], [], [], "")))
     until(lambda: tainted(cluster), "the taint, which the controllers' own may have replaced")
-    assert f"taint {{{SPOT}: spot}}" in placed(cluster, "intolerant", wish)
+    assert "1 node(s) had untolerated taint" in placed(cluster, "intolerant", wish)
 
 
 def test_one_of_several_affinity_terms_is_enough(cluster):

@@ -169,7 +169,9 @@ class Cluster:
             return
         manifest = self.manifest(plural, namespace, name)
         grace = 30 if grace_s is None else int(grace_s)
-        manifest["metadata"] |= {"deletionTimestamp": stamp(-grace), "deletionGracePeriodSeconds": grace}
+        generation = manifest["metadata"].get("generation", 0) + ("deletionTimestamp" not in manifest["metadata"])
+        its = {"deletionTimestamp": stamp(-grace), "deletionGracePeriodSeconds": grace, "generation": generation}
+        manifest["metadata"] |= its
         self.store.put(plural, namespace, name, manifest)
         if not grace:
             self.store.delete(plural, namespace, name)
@@ -186,6 +188,17 @@ class Cluster:
             raise ApiError(
                 429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {}
             )
+        manifest = self.manifest("pods", namespace, name)
+        why = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            **why,
+            "lastProbeTime": None,
+            "lastTransitionTime": stamp(),
+        }
+        manifest["status"].setdefault("conditions", []).append(condition)
+        self.store.put("pods", namespace, name, manifest)
         self.delete("pods", namespace, name, grace_s)
 
 

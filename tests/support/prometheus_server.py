@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,15 +40,19 @@ def prometheus_program() -> str:
 @contextmanager
 def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
     """A Prometheus that scrapes `target` every second; `how` holds further scrape settings."""
+    static = [{"targets": [target.rpartition("//")[2]]}]
+    with prometheus_with(
+        tmp_path, [{"job_name": "x", "scrape_interval": "1s", "static_configs": static, **how}]
+    ) as url:
+        yield url
+
+
+@contextmanager
+def prometheus_with(tmp_path: Path, scrapes: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """A Prometheus with these scrape configurations; it keeps its data below `tmp_path`."""
     program = prometheus_program()
     config = tmp_path / "prometheus.yml"
-    scrape = {
-        "job_name": "x",
-        "scrape_interval": "1s",
-        "static_configs": [{"targets": [target.rpartition("//")[2]]}],
-        **how,
-    }
-    config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
+    config.write_text(yaml.safe_dump({"scrape_configs": list(scrapes)}))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

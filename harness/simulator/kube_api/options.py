@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from harness.simulator.kube_api.errors import ApiError, bad_request, invalid
+from harness.simulator.kube_api.errors import ApiError, Causes, bad_request, invalid
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.selectors import Selection, parse_fields, parse_labels
 
@@ -74,25 +74,30 @@ def number(query: Mapping[str, str], name: str) -> int:
     return int(text or 0)
 
 
-def _version(text: str) -> int | None:
+def _version(text: str, *, watch: bool) -> int | None:
     if not text:
         return None
     if not text.isdecimal():
         why = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise ApiError(500, "", f"resourceVersion: {why}")
+        why = f"resourceVersion: {why}"
+        raise ApiError(500, "", why) if watch else bad_request(f"invalid resource version: {why}")
     return int(text)
 
 
 def _check_match(match: str, version: str, token: str, *, watch: bool, initial_events: bool) -> None:
     """Check resourceVersionMatch against the other parameters."""
 
-    def refuse(why: str, cause: str = "FieldValueForbidden") -> ApiError:
-        return invalid("meta.k8s.io", "ListOptions", "", "resourceVersionMatch", why, cause=cause)
+    def refuse(why: str, cause: str = "FieldValueForbidden", also: Causes = ()) -> ApiError:
+        return invalid("meta.k8s.io", "ListOptions", "", "resourceVersionMatch", why, cause=cause, also=also)
 
     if not match:
         return
     if watch and not initial_events:
-        raise refuse("Forbidden: resourceVersionMatch is forbidden for watch")
+        why = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
+        raise refuse(
+            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            also=() if match == "NotOlderThan" else ((why, "FieldValueNotSupported"),),
+        )
     if not watch and not version:
         raise refuse("Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided")
     if token:
@@ -127,7 +132,7 @@ def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) 
         selection,
         limit=max(0, limit),
         token=ContinueToken.decode(token) if token and not watch else None,
-        version=_version(version),
+        version=_version(version, watch=watch),
         match=match,
         watch=watch,
         bookmarks=flag(query, "allowWatchBookmarks"),

@@ -54,7 +54,7 @@ def add_reviews(router: web.UrlDispatcher, access: Access) -> None:
         if not isinstance(spec, dict):
             raise bad_request(f"json: cannot unmarshal {type(spec).__name__} into the field spec")
         status = answers[resource.kind](access, access.user(request), spec)
-        document = {**review, "metadata": {"creationTimestamp": None}, "status": status}
+        document = {**review, "metadata": {}, "status": status}
         return web.Response(body=orjson.dumps(document), status=201, content_type="application/json")
 
     for each in REVIEWS:

@@ -228,21 +228,21 @@ class _Served:
         return json_answer(writing.evict(self._target(request), self.actions, request.query, eviction), status=201)
 
     async def get_scale(self, request: web.Request) -> web.StreamResponse:
-        return json_answer(writing.scale_of(self._target(request, "scale")))
+        return json_answer(writing.scale_of(self._target(request)))
 
     async def scale(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         content_type = request.content_type if request.method == "PATCH" else None
-        target = self._target(request, "scale")
+        target = self._target(request)
         return json_answer(writing.scale(target, self.actions, request.query, content_type, body))
 
     def _shape(self, request: web.Request) -> Shape:
         return negotiate(request.headers.get("Accept", ""), self.resource, request.query, self.now)
 
-    def _target(self, request: web.Request, subresource: str = "") -> writing.Target:
+    def _target(self, request: web.Request) -> writing.Target:
         match = request.match_info
         namespace = match.get("namespace", "")
-        return writing.Target(self.store, self.resource, namespace, match["name"], subresource=subresource)
+        return writing.Target(self.store, self.resource, namespace, match["name"])
 
 
 async def _send_list(

@@ -144,7 +144,7 @@ class _Parser:
             return Requirement(key, "!")  # anything but a comma is refused next
         operator = self.take()
         if operator not in _OPERATORS:
-            raise _refused(f"found '{operator}', expected: '=', '!=', '==', 'in', notin'")
+            raise _refused(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
         values = self._value_list() if operator in ("in", "notin") else frozenset({self._value()})
         return _checked(key, operator, values)
 
@@ -184,17 +184,19 @@ def _refused(why: str) -> Exception:
 def _check_key(key: str) -> None:
     name = key.rpartition("/")[2]
     if not _NAME.fullmatch(name):
-        raise _refused(f'invalid label key "{key}": {_KEY_RULE}')
+        raise _refused(f'<nil>: Invalid value: "{key}": {_KEY_RULE}')
 
 
 def _checked(key: str, operator: str, values: frozenset[str]) -> Requirement:
     if operator in ("<", ">"):
-        if not all(re.fullmatch(r"[+-]?\d+", each) for each in values):
-            raise _refused("for 'Gt', 'Lt' operators, the value must be an integer")
+        for value in values:
+            if not re.fullmatch(r"[+-]?\d+", value):
+                why = "for 'Gt', 'Lt' operators, the value must be an integer"
+                raise _refused(f'values[0]: Invalid value: "{value}": {why}')
         return Requirement(key, operator, values)
-    for value in sorted(values):
+    for index, value in enumerate(sorted(values)):
         if value and not _NAME.fullmatch(value):
-            raise _refused(f'invalid label value: "{value}": at key: "{key}": {_VALUE_RULE}')
+            raise _refused(f'values[{index}][{key}]: Invalid value: "{value}": {_VALUE_RULE}')
     return Requirement(key, "notin" if operator in ("!=", "notin") else "in", values)
 
 

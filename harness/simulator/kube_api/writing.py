@@ -34,12 +34,10 @@ class Target:
         ApiError: 404: no such object.
     """
 
-    def __init__(
-        self, store: ObjectStore, resource: Resource, namespace: str, name: str, *, subresource: str = ""
-    ) -> None:
+    def __init__(self, store: ObjectStore, resource: Resource, namespace: str, name: str) -> None:
         found = store.get(resource, namespace, name)
         if found is None:
-            raise not_found(resource, name, subresource)
+            raise not_found(resource, name)
         self.store = store
         self.resource = resource
         self.namespace = namespace
@@ -149,10 +147,7 @@ def _write(
         given = metadata.get("name", "") if isinstance(metadata, dict) else ""
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
     if metadata.get("namespace") not in (None, "", target.namespace):
-        given = metadata["namespace"]
-        raise bad_request(
-            f"the namespace of the object ({given}) does not match the namespace on the request ({target.namespace})"
-        )
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if metadata.get("resourceVersion") not in (None, "", before["metadata"]["resourceVersion"]):
         raise stale(resource, name)
     if metadata.get("uid") not in (None, "", before["metadata"].get("uid")):
@@ -249,7 +244,7 @@ def scale(
         actions.patch(resource.plural, target.namespace, name, {"spec": {"replicas": replicas}}, dry=dry)
     if dry:
         return {**before, "spec": {"replicas": replicas} if replicas else {}}
-    return scale_of(Target(target.store, resource, target.namespace, name, subresource="scale"))
+    return scale_of(Target(target.store, resource, target.namespace, name))
 
 
 def read_json(body: bytes) -> Any:

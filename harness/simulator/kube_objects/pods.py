@@ -74,6 +74,7 @@ def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = Mapp
         "namespace": pod.namespace,
         "uid": pod_uid(pod),
         "creationTimestamp": stamp(pod.created),
+        "generation": 1 if pod.deleting is None else 2,
         "labels": dict(pod_labels(pod)),
     }
     if pod.owner.workflow:

@@ -96,22 +96,24 @@ def _forget(pair: Pair) -> None:
 def test_dropped_history_is_gone(pair: Pair) -> None:
     sides = (pair.real, pair.ours)
     begun = _versions(pair)
-    tokens = [side.get(f"{PODS}?limit=2")["metadata"]["continue"] for side in sides]
+    # Events, which a real server doesn't cache: it reads them from etcd, and forgets them with it.
+    page = f"{COPIED['events']}?limit=1"
+    tokens = [side.get(page)["metadata"]["continue"] for side in sides]
     _forget(pair)
-    expired = [side.ask("GET", f"{PODS}?limit=2&continue={token}") for side, token in zip(sides, tokens, strict=True)]
+    expired = [side.ask("GET", f"{page}&continue={token}") for side, token in zip(sides, tokens, strict=True)]
     assert_same(expired[1], expired[0])
     assert expired[1][0] == 410
     # The token in the refusal continues where the first page ended, with what is there now.
     rest = [
-        side.get(f"{PODS}?limit=2&continue={answer[2]['metadata']['continue']}")
+        side.get(f"{page}&continue={answer[2]['metadata']['continue']}")
         for side, answer in zip(sides, expired, strict=True)
     ]
     assert_same(rest[1], rest[0])
-    assert [each["metadata"]["name"] for each in rest[1]["items"]] == ["p2", "p3"]
+    assert len(rest[1]["items"]) == 1
     exact = "resourceVersionMatch=Exact&resourceVersion="
-    theirs, ours = (side.ask("GET", f"{PODS}?{exact}{version}") for side, version in zip(sides, begun, strict=True))
+    events = f"{COPIED['events']}?{exact}"
+    theirs, ours = (side.ask("GET", f"{events}{version}") for side, version in zip(sides, begun, strict=True))
     assert_same(ours, theirs)
-    # Watches of events are not cached by a real server: they are read from etcd, and are forgotten with it.
     path = f"{COPIED['events']}?watch=1&timeoutSeconds=1&resourceVersion="
     watched = [side.ask("GET", f"{path}{version}") for side, version in zip(sides, begun, strict=True)]
     for _, _, (event,) in watched:

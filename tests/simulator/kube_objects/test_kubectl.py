@@ -38,7 +38,7 @@ def test_kubectl_reads_the_objects_that_operators_need(kubectl: Any, core: kuber
 
 
 def test_kubectl_describes_quotas_claims_and_priority_classes(kubectl: Any, run: str) -> None:
-    assert re.search(r"workflows\s+\S+\s+pods: \d+/500", kubectl("get", "quota"))
+    assert re.search(r"workflows\s+pods: \d+/500", kubectl("get", "quota"))
     assert re.search(r"pods\s+\d+\s+500", kubectl("describe", "quota", "workflows"))
     namespace = kubectl("describe", "namespace", "kubeflow")
     assert re.search(r"Resource Quotas\s+Name:\s+workflows", namespace)

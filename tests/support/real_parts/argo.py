@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.model.argo_nodes import node_id
 from tests.support.real_parts.kube import Kube, Manifest, RefusedError
-from tests.support.real_parts.kubelet import ARGO_LABEL, stamp
+from tests.support.real_parts.kubelet_reports import ARGO_LABEL, stamp
 from tests.support.real_parts.run_nodes import (
     EXECUTOR,
     FAILED,
@@ -40,20 +40,25 @@ _GATHER_S = 0.1  # changes of so long are one reconciliation
 _EXEC_IMAGE, _DRIVER_IMAGE = "quay.io/argoproj/argoexec:v4.0.8", "ghcr.io/kubeflow/kfp-driver:2.17.0"
 _LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
 
-WORKFLOW_TYPE: Manifest = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "workflows.argoproj.io"},
-    "spec": {
-        "group": "argoproj.io",
-        "names": {"kind": "Workflow", "listKind": "WorkflowList", "plural": "workflows", "singular": "workflow", "shortNames": ["wf"]},
-        "scope": "Namespaced",
-        "versions": [{
-            "name": "v1alpha1", "served": True, "storage": True,
-            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-        }],
-    },
-}  # fmt: skip
+
+def crd(kind: str, scope: str = "Namespaced") -> Manifest:
+    """The definition of one of Argo's types, which takes any content."""
+    singular = kind.lower()
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{singular}s.argoproj.io"},
+        "spec": {
+            "group": "argoproj.io",
+            "names": {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular},
+            "scope": scope,
+            "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+WORKFLOW_TYPE = crd("Workflow")
 
 
 def workflow_of(run: str, pipeline: str, display_name: str, tasks: tuple[Task, ...]) -> Manifest:

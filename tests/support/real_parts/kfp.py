@@ -18,7 +18,7 @@ import yaml
 
 from tests.support.real_parts.argo import ARGO, workflow_of
 from tests.support.real_parts.kube import Kube, Manifest
-from tests.support.real_parts.kubelet import stamp
+from tests.support.real_parts.kubelet_reports import stamp
 from tests.support.real_parts.run_nodes import Task
 
 _ROOT = "/apis/v2beta1"

@@ -1,33 +1,73 @@
 """What the kubelets of a cluster do, without containers: pods that were placed start, run for a while, and end.
 
+Texts, reasons and their order are those of the kubelet 1.36; as Argo's executor does, an Argo pod's `wait` container
+writes the WorkflowTaskResult. A pod's annotations say how it fares (`Fate.of`).
+
 It keeps an account of what it did; that account is what an observer's records are compared with.
 """
 
-import sched
+import heapq
+import itertools
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
-from tests.support.real_parts.kube import STRATEGIC, Kube, Manifest, RefusedError
+from tests.support.real_parts.kube import Kube, Manifest, RefusedError
+from tests.support.real_parts.kubelet_reports import COMPLETE, GONE, Placed, Reports, ended, running, stamp
 
-ARGO_LABEL = "workflows.argoproj.io/workflow"
-_TICK_S = 0.05
+_ANNOTATION = "kubelet.test/"
+_TICK_S = 0.02
+_HANDS = 8  # requests at a time
 _INIT_S, _STORE_S = 0.2, 0.2  # of Argo's containers: `init` before, `wait` after the step
+_AGAIN_S = 5.0  # between two attempts at what fails
+_KILLED = 137
+OOM_KILLED, EVICTED, NO_IMAGE, NEVER_READY = "OOMKilled", "Evicted", "ErrImagePull", "NeverReady"
+NO_SANDBOX, NO_VOLUME, NO_CONFIG = "FailedCreatePodSandBox", "FailedMount", "CreateContainerConfigError"
+_STUCK = {  # reason → what the kubelet says again and again
+    NO_SANDBOX: "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "
+    '"6f7d": plugin type="azure-vnet" failed (add): IPAM Invoker Add failed: no more addresses available',
+    NO_VOLUME: 'MountVolume.SetUp failed for volume "data" : configmap "missing" not found',
+    NO_CONFIG: 'Error: secret "missing" not found',
+}
 
 
 @dataclass(frozen=True)
 class Fate:
-    """How long a pod's main container runs, the last of it storing outputs, and how it ends."""
+    """How a pod fares.
+
+    Attributes:
+        runs_s: of its main container.
+        stores_s: the last part of `runs_s`, in which it stores outputs.
+        exit_code: of its main container.
+        reason: of its end; EVICTED ends the pod by node pressure. NO_IMAGE, NO_SANDBOX, NO_VOLUME and NO_CONFIG: it
+            never starts; NEVER_READY: it never ends and is never ready.
+        pull_s: how long its image is pulled; 0 if the node has it.
+    """
 
     runs_s: float
     stores_s: float = 0.0
     exit_code: int = 0
     reason: str = "Completed"
+    pull_s: float = 0.0
 
-
-OOM_KILLED = "OOMKilled"
+    @classmethod
+    def of(cls, pod: Manifest, usual: "Fate") -> "Fate":
+        """As the annotations ``kubelet.test/runs-s``, ``/pull-s``, ``/exit-code`` and ``/reason`` say."""
+        said = {
+            key.removeprefix(_ANNOTATION): value
+            for key, value in (pod["metadata"].get("annotations") or {}).items()
+            if key.startswith(_ANNOTATION)
+        }
+        code = int(said.get("exit-code", _KILLED if said.get("reason") in {OOM_KILLED, EVICTED} else usual.exit_code))
+        return replace(
+            usual,
+            runs_s=float(said.get("runs-s", usual.runs_s)),
+            pull_s=float(said.get("pull-s", usual.pull_s)),
+            exit_code=code,
+            reason=said.get("reason", "Error" if code else usual.reason),
+        )
 
 
 @dataclass
@@ -40,21 +80,37 @@ class Lived:
     ended_s: float = 0.0
 
 
+@dataclass
+class _Life(Placed):
+    """Its steps, each of which yields the seconds until the next."""
+
+    steps: Iterator[float] = field(default_factory=lambda: iter(()))
+    over: bool = False
+
+
 class Kubelet:
-    """The kubelets of all nodes that a scene has, for the pods of one namespace.
+    """The kubelets of all nodes, for the pods of one namespace.
 
     Args:
         kube: of the cluster.
         namespace: of the pods.
-        fate: how a pod will end.
+        fate: how a pod fares.
+
+    Attributes:
+        pods: the account, by pod.
+        silent: nodes whose kubelet does nothing any more.
     """
 
     def __init__(self, kube: Kube, namespace: str, fate: Callable[[Manifest], Fate]) -> None:
-        self._kube = kube
+        self._kube, self._reports = kube, Reports(kube, namespace)
         self._path = f"/api/v1/namespaces/{namespace}"
         self._fate = fate
-        self._agenda = sched.scheduler(time.time)
+        self._agenda: list[tuple[float, int, _Life]] = []
+        self._order = itertools.count()
+        self._lock = threading.Lock()
+        self._lives: dict[str, _Life] = {}
         self.pods: dict[str, Lived] = {}
+        self.silent: set[str] = set()
 
     def watch(self, over: threading.Event) -> None:
         """Take on each pod that the scheduler has placed."""
@@ -62,41 +118,153 @@ class Kubelet:
 
     def work(self, over: threading.Event) -> None:
         """Do what is due."""
-        while not over.wait(_TICK_S):
-            self._agenda.run(blocking=False)
+        with ThreadPoolExecutor(_HANDS) as hands:
+            doing = []
+            while not over.wait(_TICK_S):
+                doing += [hands.submit(self._step, life) for life in self._due()]
+                for each in [done for done in doing if done.done()]:
+                    doing.remove(each)
+                    each.result()
+
+    def _due(self) -> list[_Life]:
+        found = []
+        with self._lock:
+            while self._agenda and self._agenda[0][0] <= time.time():
+                found.append(heapq.heappop(self._agenda)[2])
+        return found
+
+    def _after(self, seconds: float, life: _Life) -> None:
+        with self._lock:
+            heapq.heappush(self._agenda, (time.time() + seconds, next(self._order), life))
 
     def _see(self, change: str, pod: Manifest) -> None:
-        name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
-        if change == "DELETED" or not node or name in self.pods:
+        its, node = pod["metadata"], pod["spec"].get("nodeName")
+        known = self._lives.get(its["uid"])
+        if known and (change == "DELETED" or "deletionTimestamp" in its):
+            if not known.over:
+                known.over = True
+                if change != "DELETED":
+                    self._after(0, _Life(pod, known.since_s, self._kill(pod)))
+        elif not known and node and change != "DELETED" and (pod.get("status") or {}).get("phase") == "Pending":
+            life = self._lives[its["uid"]] = _Life(pod, time.time())
+            self.pods[its["name"]] = Lived(node)
+            life.steps = self._live(life, self._fate(pod))
+            self._after(0, life)
+
+    def _step(self, life: _Life) -> None:
+        if life.over or life.pod["spec"]["nodeName"] in self.silent:
             return
-        self.pods[name] = Lived(node)
-        self._after(_INIT_S, lambda: self._begin(pod))
+        try:
+            self._after(next(life.steps), life)
+        except StopIteration:
+            life.over = True
+        except RefusedError as error:
+            if error.status != GONE:  # deleted meanwhile
+                raise
+        except OSError:
+            self._after(1.0, life)
 
-    def _after(self, seconds: float, act: Callable[[], None]) -> None:
-        self._agenda.enter(seconds, 0, act)
+    def _live(self, life: _Life, fate: Fate) -> Iterator[float]:
+        pod = life.pod
+        names = [each["name"] for each in pod["spec"]["containers"]]
+        initial = [each["name"] for each in pod["spec"].get("initContainers", ())]
+        waiting = {"waiting": {"reason": "PodInitializing" if initial else "ContainerCreating"}}
+        states: dict[str, Manifest] = dict.fromkeys([*initial, *names], waiting)
+        while fate.reason in {NO_SANDBOX, NO_VOLUME}:
+            self._reports.report(life, "Pending", states)
+            self._reports.tell(pod, fate.reason, _STUCK[fate.reason], warns=True)
+            yield _AGAIN_S
+        for each in initial:
+            began_s = time.time()
+            self._reports.started(pod, each)
+            self._reports.report(life, "Pending", states | {each: running(began_s)})
+            yield _INIT_S
+            states[each] = ended(began_s, time.time(), 0, "Completed")
+        main = "main" if "main" in names else names[0]
+        for each in names:
+            if each != main:
+                self._reports.started(pod, each)
+                states[each] = running(time.time())
+        yield from self._pull(life, main, fate, states)
+        yield from self._run(life, main, fate, states)
 
-    def _begin(self, pod: Manifest) -> None:
-        lived, fate = self.pods[pod["metadata"]["name"]], self._fate(pod)
+    def _pull(self, life: _Life, main: str, fate: Fate, states: dict[str, Manifest]) -> Iterator[float]:
+        pod = life.pod
+        image = next(each["image"] for each in pod["spec"]["containers"] if each["name"] == main)
+        cause = f'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": failed to resolve '
+        cause += f'reference "{image}": {image}: not found'
+        while fate.reason in {NO_IMAGE, NO_CONFIG}:
+            if fate.reason == NO_IMAGE:
+                self._reports.tell(pod, "Pulling", f'Pulling image "{image}"', main)
+                self._reports.tell(pod, "Failed", f'Failed to pull image "{image}": {cause}', main, warns=True)
+                self._reports.tell(pod, "Failed", "Error: ErrImagePull", main, warns=True)
+                states[main] = {"waiting": {"reason": NO_IMAGE, "message": cause}}
+                self._reports.report(life, "Pending", states)
+                yield 1.0
+                self._reports.tell(pod, "BackOff", f'Back-off pulling image "{image}"', main)
+                self._reports.tell(pod, "Failed", "Error: ImagePullBackOff", main, warns=True)
+                back = f'Back-off pulling image "{image}": ErrImagePull: {cause}'
+                states[main] = {"waiting": {"reason": "ImagePullBackOff", "message": back}}
+            else:
+                self._reports.tell(pod, "Failed", _STUCK[NO_CONFIG], main, warns=True)
+                states[main] = {"waiting": {"reason": NO_CONFIG, "message": 'secret "missing" not found'}}
+            self._reports.report(life, "Pending", states)
+            yield _AGAIN_S
+        if fate.pull_s:
+            self._reports.tell(pod, "Pulling", f'Pulling image "{image}"', main)
+            self._reports.report(life, "Pending", states)
+            yield fate.pull_s
+            took = f"{fate.pull_s:.3g}s"
+            said = f'Successfully pulled image "{image}" in {took} ({took} including waiting). Image size: 1043924481 bytes.'
+            self._reports.tell(pod, "Pulled", said, main)
+            self._reports.started(pod, main, pulled=True)
+        else:
+            self._reports.started(pod, main)
+
+    def _run(self, life: _Life, main: str, fate: Fate, states: dict[str, Manifest]) -> Iterator[float]:
+        lived = self.pods[life.pod["metadata"]["name"]]
         lived.began_s = time.time()
-        self._report(pod, "Running", {name: _running(lived.began_s) for name in ("wait", "main")})
-        image = next(each["image"] for each in pod["spec"]["containers"] if each["name"] == "main")
-        self._tell(pod, "Pulled", f'Container image "{image}" already present on machine')
-        self._tell(pod, "Started", "Started container main")
-        self._after(fate.runs_s, lambda: self._end(pod, fate))
-
-    def _end(self, pod: Manifest, fate: Fate) -> None:
-        lived = self.pods[pod["metadata"]["name"]]
+        states[main] = running(lived.began_s)
+        self._reports.report(life, "Running", states, ready=fate.reason != NEVER_READY)
+        self._reports.write_result(life.pod, {"metadata": {"labels": {COMPLETE: "false"}}})
+        while fate.reason == NEVER_READY:
+            yield _AGAIN_S
+        yield fate.runs_s
         lived.ended_s = time.time()
         if fate.stores_s:
             lived.stored_from_s = lived.ended_s - fate.stores_s
-        main = _ended(lived.began_s, lived.ended_s, fate.exit_code, fate.reason)
-        self._report(pod, "Running", {"wait": _running(lived.began_s), "main": main})
-        self._after(_STORE_S, lambda: self._finish(pod, main, fate))
+        if fate.reason == EVICTED:
+            self._evict(life, main, states)
+            return
+        states[main] = ended(lived.began_s, lived.ended_s, fate.exit_code, fate.reason)
+        self._reports.report(life, "Running", states)
+        yield _STORE_S
+        done = {"metadata": {"labels": {COMPLETE: "true"}}, "outputs": {"exitCode": str(fate.exit_code)}}
+        self._reports.write_result(life.pod, done)
+        for each, state in states.items():
+            if "running" in state:
+                states[each] = ended(lived.began_s, time.time(), 0, "Completed")
+        self._reports.report(life, "Failed" if fate.exit_code else "Succeeded", states)
 
-    def _finish(self, pod: Manifest, main: Manifest, fate: Fate) -> None:
-        lived = self.pods[pod["metadata"]["name"]]
-        wait = _ended(lived.began_s, time.time(), 0, "Completed")
-        self._report(pod, "Failed" if fate.exit_code else "Succeeded", {"wait": wait, "main": main})
+    def _evict(self, life: _Life, main: str, states: dict[str, Manifest]) -> None:
+        message = (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. "
+            f"Container {main} was using 900Mi, request is 0, has larger consumption of memory. "
+        )
+        self._reports.tell(life.pod, EVICTED, message, warns=True)
+        for each, state in states.items():
+            if "running" in state:
+                states[each] = ended(self.pods[life.pod["metadata"]["name"]].began_s, time.time(), _KILLED, "Error")
+        by = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": message}
+        self._reports.report(life, "Failed", states, reason=EVICTED, message=message, conditions=[by])
+
+    def _kill(self, pod: Manifest) -> Iterator[float]:
+        """End a pod that is deleted, and confirm it."""
+        its = pod["metadata"]
+        for each in pod["spec"]["containers"]:
+            self._reports.tell(pod, "Killing", f"Stopping container {each['name']}", each["name"])
+        yield _INIT_S
+        self._kube.delete(f"{self._path}/pods/{its['name']}?gracePeriodSeconds=0&uid={its['uid']}")
 
     def log(self, name: str) -> str:
         """What KFP's launcher has written in a pod's main container, each line with its time."""
@@ -109,63 +277,7 @@ class Kubelet:
         )
         return "".join(f"{_precise(at_s)} I1122 12:00:00.000000       1 {said}\n" for at_s, said in lines)
 
-    def _report(self, pod: Manifest, phase: str, states: dict[str, Manifest]) -> None:
-        its, images = pod["metadata"], {each["name"]: each["image"] for each in pod["spec"]["containers"]}
-        began_s = self.pods[its["name"]].began_s
-        ready = "True" if phase == "Running" and all("running" in each for each in states.values()) else "False"
-        kinds = (("Initialized", "True"), ("Ready", ready), ("ContainersReady", ready))
-        conditions = [
-            {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": stamp()}
-            for kind, status in kinds
-        ]
-        before = _ended(began_s, began_s, 0, "Completed")
-        status = {
-            "phase": phase, "conditions": conditions, "hostIP": "127.0.0.1", "podIP": "10.244.0.5",
-            "podIPs": [{"ip": "10.244.0.5"}], "startTime": stamp(began_s - _INIT_S),
-            "initContainerStatuses": [
-                _container(each["name"], each["image"], before) for each in pod["spec"]["initContainers"]
-            ],
-            "containerStatuses": [_container(name, images[name], state) for name, state in states.items()],
-        }  # fmt: skip
-        try:
-            self._kube.patch(f"{self._path}/pods/{its['name']}/status", {"status": status}, STRATEGIC)
-        except RefusedError as error:
-            if error.status != 404:  # deleted meanwhile
-                raise
-
-    def _tell(self, pod: Manifest, reason: str, message: str) -> None:
-        its = pod["metadata"]
-        about = {"apiVersion": "v1", "kind": "Pod", "fieldPath": "spec.containers{main}"}
-        about |= {key: its[key] for key in ("name", "namespace", "uid")}
-        self._kube.create(f"{self._path}/events", {
-            "metadata": {"generateName": f"{its['name']}."}, "involvedObject": about, "reason": reason,
-            "message": message, "type": "Normal", "count": 1, "firstTimestamp": stamp(), "lastTimestamp": stamp(),
-            "source": {"component": "kubelet", "host": self.pods[its["name"]].node},
-        })  # fmt: skip
-
-
-def stamp(at_s: float | None = None) -> str:
-    """A time as Kubernetes writes it, in whole seconds; now by default."""
-    return datetime.fromtimestamp(int(time.time() if at_s is None else at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
 
 def _precise(at_s: float) -> str:
     whole = int(at_s)
     return f"{stamp(whole).removesuffix('Z')}.{int((at_s - whole) * 1e9):09d}Z"
-
-
-def _running(since_s: float) -> Manifest:
-    return {"running": {"startedAt": stamp(since_s)}}
-
-
-def _ended(began_s: float, ended_s: float, exit_code: int, reason: str) -> Manifest:
-    times = {"startedAt": stamp(began_s), "finishedAt": stamp(ended_s)}
-    return {"terminated": {"exitCode": exit_code, "reason": reason, **times}}
-
-
-def _container(name: str, image: str, state: Manifest) -> Manifest:
-    alive = "running" in state
-    return {
-        "name": name, "state": state, "lastState": {}, "ready": alive, "restartCount": 0, "image": image,
-        "imageID": "", "started": alive,
-    }  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.model.argo_nodes import node_id
-from tests.support.real_parts.kubelet import stamp
+from tests.support.real_parts.kubelet_reports import stamp
 
 SUCCEEDED, FAILED, PENDING, RUNNING = "Succeeded", "Failed", "Pending", "Running"
 DAG_DRIVER, DRIVER, EXECUTOR = "system-dag-driver", "system-container-driver", "system-container-impl"

@@ -1,0 +1,158 @@
+"""Argo's real workflow-controller as the installation runs it: a Deployment with its pod, and a process beside the cluster."""
+
+import json
+import os
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.support.e2e import free_port
+from tests.support.real_kubernetes import RealCluster
+from tests.support.real_parts.argo import crd
+from tests.support.real_parts.kube import Kube, Manifest, RefusedError
+from tests.support.real_parts.kubelet_reports import ended, running, stamp
+from tests.support.servers import until
+
+PROGRAM = "workflow-controller"
+SETTINGS = "workflow-controller-configmap"
+VERSION = "v4.0.5"
+_TYPES = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_KINDS = (
+    "Workflow", "WorkflowTemplate", "CronWorkflow", "WorkflowEventBinding", "WorkflowTaskSet", "WorkflowTaskResult",
+    "WorkflowArtifactGCTask",
+)  # fmt: skip
+
+
+def program() -> Path:
+    """The controller's path; skips without one."""
+    found = Path(os.environ.get("KUBEBUILDER_ASSETS", "")) / PROGRAM
+    if not found.exists():
+        pytest.skip(f"the folder named by KUBEBUILDER_ASSETS holds no {PROGRAM} (Argo's, {VERSION})")
+    return found
+
+
+def add_types(kube: Kube) -> None:
+    """Let the cluster know all of Argo's types."""
+    for each in (*map(crd, _KINDS), crd("ClusterWorkflowTemplate", "Cluster")):
+        try:
+            kube.create(_TYPES, each)
+        except RefusedError as error:
+            if error.status != 409:
+                raise
+    until(lambda: all(_served(kube, f"{kind.lower()}s") for kind in _KINDS), "the API server serves Argo's types")
+
+
+def _served(kube: Kube, plural: str) -> bool:
+    try:
+        return bool(kube.get(f"/apis/argoproj.io/v1alpha1/{plural}?limit=1"))
+    except RefusedError:
+        return False
+
+
+@dataclass
+class WorkflowController:
+    """The controller of one namespace; its pod's status is reported as its kubelet would.
+
+    Attributes:
+        arguments: of the program, beside those that the rig needs.
+        settings: of its ConfigMap.
+        port: of its metrics.
+    """
+
+    cluster: RealCluster
+    kube: Kube
+    namespace: str
+    folder: Path
+    arguments: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    pod: str = ""
+    _restarts: int = 0
+    _began_s: float | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def install(self, node: str) -> None:
+        """Create the ConfigMap, the Deployment, and its pod on a node."""
+        path = f"/api/v1/namespaces/{self.namespace}"
+        metrics = {"metricsConfig": json.dumps({"enabled": True, "port": self.port, "secure": False})}
+        self.kube.create(f"{path}/configmaps", {"metadata": {"name": SETTINGS}, "data": {**metrics, **self.settings}})
+        labels = {"app": PROGRAM}
+        container = {
+            "name": PROGRAM, "image": f"quay.io/argoproj/{PROGRAM}:{VERSION}", "command": [PROGRAM],
+            "args": ["--namespaced", *self.arguments], "ports": [{"name": "metrics", "containerPort": self.port}],
+        }  # fmt: skip
+        pod = {"metadata": {"labels": labels}, "spec": {"nodeName": node, "containers": [container]}}
+        self.kube.create(f"/apis/apps/v1/namespaces/{self.namespace}/deployments", {
+            "metadata": {"name": PROGRAM, "labels": labels},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
+        })  # fmt: skip
+        until(self._pods, "the controller's pod")
+        self.pod = self._pods()[0]["metadata"]["name"]
+
+    def _pods(self) -> list[Manifest]:
+        chosen = f"/api/v1/namespaces/{self.namespace}/pods?labelSelector=app%3D{PROGRAM}"
+        found: list[Manifest] = self.kube.get(chosen)["items"]
+        return found
+
+    def start(self) -> None:
+        """Start it; it is ready when it serves its metrics and has taken the lease."""
+        command = [
+            str(program()), "--kubeconfig", str(self.cluster.kubeconfig), "--namespaced",
+            "--managed-namespace", self.namespace, "--namespace", self.namespace, "--configmap", SETTINGS,
+            "--executor-image", f"quay.io/argoproj/argoexec:{VERSION}", "--loglevel", "warn", *self.arguments,
+        ]  # fmt: skip
+        log = self._stack.enter_context((self.folder / f"{PROGRAM}.log").open("ab"))
+        environment = {"KUBE_FEATURE_WatchListClient": "false", "LEADER_ELECTION_IDENTITY": self.pod}
+        self._process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment})
+        until(self._answers, f"the workflow controller (see {log.name})", 60)
+        self._report(running(None))
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self.folder / f"{PROGRAM}.log").read_text()[-2000:]
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        """End it as the kernel does for memory; its pod says so."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+            self._stack.close()
+            self._restarts += 1
+            self._report(ended(0, None, 137, "OOMKilled"))
+
+    def restart(self, arguments: Sequence[str]) -> None:
+        """Another one with these arguments, as a rollout does."""
+        self.kill()
+        self.arguments = arguments
+        threading.Event().wait(1.0)
+        self.start()
+
+    def _report(self, state: Manifest) -> None:
+        alive = "running" in state
+        status = {
+            "name": PROGRAM, "image": f"quay.io/argoproj/{PROGRAM}:{VERSION}", "imageID": "", "ready": alive,
+            "started": alive, "restartCount": self._restarts, "state": state, "lastState": {},
+        }  # fmt: skip
+        self.kube.patch(
+            f"/api/v1/namespaces/{self.namespace}/pods/{self.pod}/status",
+            {"status": {"phase": "Running", "containerStatuses": [status], "startTime": stamp()}},
+        )
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._stack.close()

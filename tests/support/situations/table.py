@@ -1,0 +1,112 @@
+"""The truth table: situations that are made on real parts, and what a report must name first."""
+
+from tests.support.situations.making import (
+    after,
+    claim,
+    compact,
+    delete_node,
+    fill_etcd,
+    finished_workflows,
+    kill_controller,
+    limit_range,
+    lose_node,
+    pause,
+    preempt,
+    quota,
+    restart_controller,
+    settings,
+    start_api,
+    start_controller,
+    stop_api,
+    taint,
+    webhook,
+)
+from tests.support.situations.situation import Situation
+
+_LONG = "20"  # seconds that a step works where something happens to it meanwhile
+
+
+def _fate(**how: str) -> dict[str, object]:
+    """Annotations by which the kubelet plays a step's pod."""
+    return {"metadata": {"annotations": {f"kubelet.test/{key.replace('_', '-')}": value for key, value in how.items()}}}
+
+
+_BUSY = {"resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}
+_ITEMS = {
+    "name": "all",
+    "steps": [[{"name": "one", "template": "main", "withItems": list(range(8))}]],
+}
+_FAN_OUT = {
+    "entrypoint": "all",
+    "parallelism": 1,
+    "templates": [_ITEMS, {"name": "main", "container": {"image": "python:3.11-slim", "command": ["true"]}}],
+}
+
+SITUATIONS = (
+    Situation("none", "nothing was limited", short=True),
+    Situation("low-qps", "the controller may ask the API server 3 times a second", ("controller-qps",),
+              controller=("--qps", "3", "--burst", "3"), runs=40, drain="60s"),
+    Situation("one-worker", "the controller has one worker", ("controller-workers",), r"worker",
+              controller=("--workflow-workers", "1"), runs=40, drain="60s", short=True),
+    Situation("parallelism", "the ConfigMap lets 4 workflows run", ("workflows-postponed",),
+              settings={"parallelism": "4"}, runs=20, drain="120s"),
+    Situation("workflow-parallelism", "a workflow may run one of its eight steps at a time", ("parallelism-cap",),
+              spec=_FAN_OUT, runs=5, drain="150s"),
+    Situation("semaphore", "three workflows may hold the semaphore", ("lock-wait",), prepare=settings("locks", all="3"),
+              spec={"synchronization": {"semaphores": [{"configMapKeyRef": {"name": "locks", "key": "all"}}]}}, runs=15,
+              drain="120s"),
+    Situation("mutex", "one workflow may hold the mutex", ("lock-wait",), runs=8, drain="150s",
+              spec={"synchronization": {"mutexes": [{"name": "model"}]}}),
+    Situation("quota-pods", "a ResourceQuota of 6 pods", ("quota",), ready=quota(pods="7"), runs=30, drain="90s", short=True),
+    Situation("quota-cpu", "a ResourceQuota of 2 CPU", ("quota",), ready=quota(requests_cpu="2"), runs=25, drain="90s"),
+    Situation("nodes-full", "one node of 2 CPU", ("nodes-exhausted",), nodes=("2",), runs=24, drain="90s"),
+    Situation("taint", "no node's taint is tolerated", ("stated*",), "taint", prepare=taint(0, 1), runs=12, short=True),
+    Situation("taint-and-full", "a node is full, the other's taint is not tolerated", ("stated*", "nodes-exhausted"),
+              "taint|toleration", nodes=("2", "8"), prepare=taint(1), runs=20, drain="60s"),
+    Situation("claim", "a claim that nothing provisions", ("stated*",), "claim", prepare=claim, runs=12,
+              spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}),
+    Situation("limit-range", "a LimitRange refuses the pods", ("stated*", "failures"), "LimitRange|maximum cpu",
+              ready=limit_range, runs=12,
+              pod={"container": {"resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "500m"}}}}),
+    Situation("image-missing", "the image does not exist", ("image-missing", "stated*"), "image",
+              pod=_fate(reason="ErrImagePull"), runs=10),
+    Situation("image-pull", "each pod pulls its image for 20 s", ("image-pull",), pod=_fate(pull_s="20"), drain="90s"),
+    Situation("sandbox", "the network has no addresses left", ("stated*",), "sandbox|network",
+              pod=_fate(reason="FailedCreatePodSandBox"), runs=10),
+    Situation("volume", "a ConfigMap that is mounted is missing", ("stated*",), "mount|volume|configmap",
+              pod=_fate(reason="FailedMount"), runs=10),
+    Situation("config", "a Secret is missing", ("stated*",), "secret|config",
+              pod=_fate(reason="CreateContainerConfigError"), runs=10),
+    Situation("oom", "steps are killed for memory", ("oom",), pod=_fate(reason="OOMKilled"), runs=12, short=True),
+    Situation("evicted", "the node is short of memory", ("node-pressure",), pod=_fate(reason="Evicted"), runs=12),
+    Situation("failures", "steps fail", ("failures",), pod=_fate(exit_code="1"), runs=12),
+    Situation("failures-removed", "steps fail; pods and workflows are removed at once", ("failures",),
+              pod=_fate(exit_code="1"), runs=12,
+              spec={"podGC": {"strategy": "OnPodCompletion"}, "ttlStrategy": {"secondsAfterCompletion": 0}}),
+    Situation("removed", "nothing was limited; pods and workflows are removed at once",
+              spec={"podGC": {"strategy": "OnPodCompletion"}, "ttlStrategy": {"secondsAfterCompletion": 0}}),
+    Situation("node-lost", "a node fell silent", ("stated*", "node-lost"), "node", pod=_fate(runs_s=_LONG), runs=10,
+              during=after(4, lose_node), drain="90s"),
+    Situation("node-deleted", "a node was deleted under its pods", ("stated*", "node-lost"), "node",
+              pod=_fate(runs_s=_LONG), runs=10, during=after(4, delete_node), drain="90s"),
+    Situation("preempted", "pods of higher priority took the nodes", ("stated*", "preemption"), "preempt|priority",
+              pod={**_fate(runs_s=_LONG), "container": _BUSY}, nodes=("6", "6"), runs=12, during=after(4, preempt), drain="90s"),
+    Situation("controller-killed", "the controller was down for 25 s", ("controller-down", "controller-outage"),
+              r"down|stopped", runs=60, over="50s", during=after(10, kill_controller, pause(25), start_controller),
+              drain="60s"),
+    Situation("restarted-before", "one worker, since a restart 8 s before the test", ("controller-workers",),
+              ready=lambda place: [act(place) for act in (pause(10), restart_controller("--workflow-workers", "1"), pause(8))] and None,
+              runs=40, drain="60s"),
+    Situation("api-restarted", "the API server was away for 8 s", ("api-errors", "api-unavailable", "stated*"), "",
+              runs=40, over="40s", during=after(8, stop_api, pause(8), start_api), drain="60s"),
+    Situation("watch-expired", "watches expired while the API server restarted", also=("api-errors",), runs=30, over="30s",
+              during=after(8, stop_api, compact, start_api), drain="60s"),
+    Situation("etcd-full", "etcd's quota of 64 MB is used up", ("etcd-full",), ready=fill_etcd, runs=10,
+              etcd=("--quota-backend-bytes=67108864",)),
+    Situation("webhook-slow", "an admission webhook takes 2 s for each pod", ("stated*", "webhook-slow", "admission-slow"),
+              "webhook|admission", prepare=webhook(2.0, 10), runs=40, drain="90s"),
+    Situation("webhook-times-out", "an admission webhook never answers", ("stated*", "failures"), "webhook",
+              prepare=webhook(60.0, 2), runs=12, drain="60s"),
+    Situation("finished", "nothing was limited; 3,000 finished workflows lie about", also=("finished-workflows",),
+              prepare=finished_workflows(3000)),
+)  # fmt: skip
