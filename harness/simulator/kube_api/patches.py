@@ -128,7 +128,9 @@ def _merge_list(field: str, items: list[Any], patch: list[Any]) -> list[Any]:
 
 def _json_patch(document: Any, patch: Any) -> Any:
     if not isinstance(patch, list):
-        raise bad_request("error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        )
     for step in patch:
         try:
             document = _step(document, step)

@@ -55,7 +55,10 @@ def test_a_label_selector_selects(selector: str, selected: bool) -> None:
         ("==x", "found '==', expected: !, identifier, or 'end of string'"),
         ("a===b", "unable to parse requirement: found '=', expected: identifier"),
         ("!a!", "found '!', expected: ',' or 'end of string'"),
-        ("a>x", "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer"),
+        (
+            "a>x",
+            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
         (",", "found ',', expected: !, identifier, or 'end of string'"),
         ("a,,b", "found ',', expected: identifier after ','"),
         ("a,", "found '', expected: identifier after ','"),
