@@ -1,6 +1,7 @@
 """A KFP API answers as a real one was recorded to: the simulated one, and one that PIPESWARM_REAL_KFP names.
 
-What the recorded questions make there is deleted again; what was there before is left alone.
+That one is only read, unless PIPESWARM_REAL_KFP_WRITES=1: then what the recorded questions make there is deleted again;
+what was there before is left alone.
 """
 
 import json
@@ -16,7 +17,7 @@ import pytest
 import yaml
 
 from harness.simulator.profile.file import parse_profile
-from tests.support.conformance import API, RECORDED, Answer, Comparison, Replay, rows_of, task_fields
+from tests.support.conformance import API, RECORDED, UUID, Answer, Comparison, Replay, rows_of, task_fields
 from tests.support.skipping import skippable
 
 TRAINING = Path(__file__).parents[2] / "harness" / "targets" / "training.yaml"
@@ -24,8 +25,9 @@ ANSWERS = json.loads((RECORDED / "kfp.json").read_text())["answers"]
 BY_LABEL = {each["label"]: each for each in ANSWERS}
 TABLE = yaml.safe_load(Path(__file__).with_name("differences.yaml").read_text())
 PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
-REAL = "PIPESWARM_REAL_KFP"
+REAL, WRITES = "PIPESWARM_REAL_KFP", "PIPESWARM_REAL_KFP_WRITES"
 RECORDED_TAG = "1b62b3"
+OK, NOBODY = 200, "00000000-0000-4000-8000-000000000000"
 # The controller takes its time, so that runs are as far as they were in the recording; nothing else takes any.
 SLOW_CONTROLLER = """
 pools: [{name: pool, cpu: 64, memory: 256Gi, initial: 2, min: 2, max: 2}]
@@ -53,12 +55,14 @@ def simulated() -> Found:
         return asked(replay, lambda label: platform.skip(WAITS.get(label, 0.0)))
 
 
-def asked(replay: Replay, wait: Callable[[str], None], made: list[Question] | None = None) -> Found:
+def asked(
+    replay: Replay, wait: Callable[[str], None], made: list[Question] | None = None, *, only_read: bool = False
+) -> Found:
     """Ask everything, after a wait of the question's own; `made` gets the questions that delete what that creates."""
     spec = json.loads(json.dumps(yaml.safe_load(replay.package)), parse_float=_whole)
     comparison = Comparison(replay.here, rows_of(ANSWERS), task_fields(ANSWERS), spec)
     found: Found = {}
-    for each in ANSWERS:
+    for each in filter(only_reads, ANSWERS) if only_read else ANSWERS:
         wait(each["label"])
         answered = replay.ask(each)
         if made is not None and each["method"] == "POST":
@@ -68,6 +72,13 @@ def asked(replay: Replay, wait: Callable[[str], None], made: list[Question] | No
         if each["answer"]["status"] != 200 and isinstance(answered.body, dict) and "run_id" in answered.body:
             replay.send("DELETE", f"{API}/runs/{answered.body['run_id']}")  # there is none in the recording
     return found
+
+
+def only_reads(question: Question) -> bool:
+    """Whether it changes nothing, and any installation has the same answer: it is about nothing that was made before."""
+    asks = f"{question['path']} {question.get('query', '')}"
+    made = RECORDED_TAG in asks or any(each != NOBODY for each in UUID.findall(asks))
+    return question["method"] == "GET" and not made and (question["answer"]["status"] != OK or "healthz" in asks)
 
 
 def _made(answered: Answer) -> list[Question]:
@@ -145,7 +156,12 @@ def real() -> Iterator[Found]:
     url = os.environ.get(REAL, "").rstrip("/")
     if not url:
         pytest.skip(f"{REAL} is not set: it names a KFP API server to compare with the recorded answers")
-    replay = Replay(url, TRAINING.read_text(), {RECORDED_TAG: uuid4().hex[:6]})
+    token = os.environ.get("PIPESWARM_TOKEN", "")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    replay = Replay(url, TRAINING.read_text(), {RECORDED_TAG: uuid4().hex[:6]}, headers)
+    if os.environ.get(WRITES) != "1":
+        yield asked(replay, lambda _: None, only_read=True)
+        return
     made: list[Question] = []
     try:
         yield asked(replay, lambda label: _until(replay, label), made)
@@ -169,3 +185,14 @@ def _until(replay: Replay, label: str) -> None:
 def test_a_real_platform_answers_as_recorded_but_for_what_is_its_own(real: Found) -> None:
     new = [f"{label}: {at}: {why}" for label, places in real.items() for at, why in places.items()]
     assert not [each for each in new if not listed("real", *each.split(": ", 2)[:2])]
+
+
+def test_reading_only_asks_nothing_that_changes_or_needs_what_was_made(simulated: Found) -> None:
+    asked_of = [each for each in ANSWERS if only_reads(each)]
+    assert {each["method"] for each in asked_of} == {"GET"}
+    assert {"healthz v2", "unknown api", "get unknown run", "list bad token"} <= {each["label"] for each in asked_of}
+    assert not {"get run at once", "get deleted", "by name", "list ns"} & {each["label"] for each in asked_of}
+    with skippable(parse_profile(SLOW_CONTROLLER, "the profile", "conformance")) as platform:
+        found = asked(Replay(platform.url, TRAINING.read_text()), lambda _: None, only_read=True)
+        assert found == {label: places for label, places in simulated.items() if label in found}
+        assert "total_size" not in Replay(platform.url, "").send("GET", f"{API}/pipelines").body

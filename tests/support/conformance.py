@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 
 API = "/apis/v2beta1"
 RECORDED = Path(__file__).parents[1] / "conformance" / "recorded"
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INSTANT = re.compile(r"(?!1970|0001)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _GENERATED = re.compile(r"(?<=training-)[a-z0-9]{5}\b")  # the end of a workflow's name
 _STACK = re.compile(r"\n\S+\n\t\S+\.go:\d+.*", re.DOTALL)
@@ -42,18 +42,24 @@ class Replay:
         url: the platform.
         package: the pipeline to upload.
         names: by recorded id, token or tag: this platform's.
+        headers: of each request.
     """
 
     url: str
     package: str
     names: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, question: Mapping[str, Json]) -> Answer:
         """The platform's answer to a recorded question."""
         path = quote(self.here(question["path"]), safe="/%:!")
         query = urlencode({name: self.here(value) for name, value in question.get("query", {}).items()})
         data, content_type = self._data(question)
-        headers = {**question.get("headers", {}), **({"content-type": content_type} if data is not None else {})}
+        headers = {
+            **self.headers,
+            **question.get("headers", {}),
+            **({"content-type": content_type} if data is not None else {}),
+        }
         request = Request(f"{self.url}{path}{'?' if query else ''}{query}", data, headers, method=question["method"])
         try:
             with urlopen(request) as response:
@@ -100,7 +106,7 @@ class Replay:
             for one, other in zip(recorded, answered, strict=False):
                 self.learn(one, other)
         elif isinstance(recorded, str) and isinstance(answered, str):
-            for one, other in zip(_UUID.findall(recorded), _UUID.findall(answered), strict=False):
+            for one, other in zip(UUID.findall(recorded), UUID.findall(answered), strict=False):
                 self.names.setdefault(one, other)
 
 
@@ -189,7 +195,7 @@ class Comparison:
         ids = [task["task_id"] for task in answered]
         if ids != sorted(ids):
             yield at, "recorded in the order of their ids"
-        if not all(_UUID.fullmatch(each) for each in ids):
+        if not all(UUID.fullmatch(each) for each in ids):
             yield f"{at}[].task_id", f"recorded a UUID, answered {ids[0]}"
         for fields in {frozenset(task) for task in answered} - self.tasks:
             yield f"{at}[]", f"recorded no task with the fields {', '.join(sorted(fields))}"

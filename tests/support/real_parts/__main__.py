@@ -1,26 +1,76 @@
-"""``make rehearse``: run the main job against the real parts at hand, and compare what it tells with what happened."""
+"""``make rehearse``: run the main job against the real parts at hand, and compare what it tells with what happened.
 
+``make rehearse ARGS=--table`` makes the situations of the truth table, and writes ``benchmarks/results/real.md``.
+"""
+
+import argparse
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
+from tests.support.e2e import ROOT
+from tests.support.real_parts.building import build_missing
 from tests.support.real_parts.checks import Check
 from tests.support.real_parts.parts import Parts
 from tests.support.real_parts.perform import Extras, perform, perform_on_platform
 from tests.support.real_parts.scenes import ALL, FULL_NODES
 from tests.support.real_parts.stage import workflow_type
+from tests.support.situations import account
+from tests.support.situations.rehearsing import made
+from tests.support.situations.table import SITUATIONS
 
 _MOST_SHOWN = 300
+_PAGE = ROOT / "benchmarks/results/real.md"
+_NAMES = [each.name for each in SITUATIONS]
+_RIGHT = 0.9
 
 
 def main() -> int:
     """0 if everything that was checked is as expected, else 1; also if there was nothing to rehearse with."""
+    parser = argparse.ArgumentParser(prog="make rehearse", description=__doc__)
+    parser.add_argument("--table", action="store_true", help="make all situations of the truth table; write its page")
+    parser.add_argument("--only", nargs="+", default=[], choices=_NAMES, metavar="NAME", help=f"of {', '.join(_NAMES)}")
+    parser.add_argument("--record", type=Path, metavar="FOLDER", help="keep the situations' run folders there")
+    parser.add_argument("--build", action="store_true", help="build missing programs with Go, once")
+    asked = parser.parse_args()
+    if asked.build:
+        build_missing()
+    if asked.table or asked.only:
+        return make_situations(asked.only or _NAMES, asked.record, whole=not asked.only)
+    return rehearse()
+
+
+def make_situations(names: Sequence[str], record: Path | None, *, whole: bool) -> int:
+    """0 if the first finding is right in nine of ten, and none is false at 80 %."""
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="situations-") as folder:
+        try:
+            for outcome in made([each for each in SITUATIONS if each.name in names], Path(folder), record):
+                outcomes.append(outcome)
+                print(account.line(outcome), flush=True)
+        except pytest.skip.Exception as missing:
+            print(f"the situations need a part that is missing: {missing}\n--build builds what Go can build")
+            return 1
+    right = sum(each.is_right for each in outcomes)
+    false = [each.situation.name for each in outcomes if account.false_of(each)]
+    print(f"\nfirst right in {right} of {len(outcomes)}; false at 80 % or more in: {', '.join(false) or 'none'}")
+    if whole:
+        _PAGE.write_text(account.page(outcomes))
+        print(f"written: {_PAGE.relative_to(ROOT)}")
+    return 0 if right >= _RIGHT * len(outcomes) and not false else 1
+
+
+def rehearse() -> int:
+    """Every part at hand, and the scenes that it allows."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-")))
         parts = Parts(stack, folder)
         cluster, platform = parts.cluster(), parts.platform()
+        parts.controller()
         extras = Extras(parts.prometheus(), parts.store())
         for part in parts.found:
             print(f"{part.name}: {'found' if not part.missing else f'missing ({part.missing})'}")

@@ -12,6 +12,7 @@ import pytest
 from tests.support.object_store import object_store
 from tests.support.prometheus_server import prometheus_program
 from tests.support.real_kubernetes import RealCluster, start_cluster
+from tests.support.situations.controller import program
 
 REAL_KFP = "PIPESWARM_REAL_KFP"
 T = TypeVar("T")
@@ -55,6 +56,10 @@ class Parts:
         lacking = "kube-scheduler" if not cluster.schedules else "kube-controller-manager"
         self.found[-1] = Part(self.found[-1].name, shows, f"there is no {lacking} beside the kube-apiserver")
         return None
+
+    def controller(self) -> bool:
+        """Whether Argo's is there."""
+        return self._try("Argo's workflow controller", "the truth table: --table", program) is not None
 
     def prometheus(self) -> bool:
         """Whether the program is there."""

@@ -28,15 +28,28 @@ def after(seconds: float, *acts: Act) -> Act:
             if not place.wait(0.2):
                 return
         if place.wait(seconds):
-            for each in acts:
-                each(place)
+            together(*acts)(place)
+
+    return act
+
+
+def together(*acts: Act) -> Act:
+    """One after the other."""
+
+    def act(place: Place) -> None:
+        for each in acts:
+            each(place)
 
     return act
 
 
 def pause(seconds: float) -> Act:
     """Let time pass, also where the test ends meanwhile."""
-    return lambda _: threading.Event().wait(seconds) and None
+
+    def act(_: Place) -> None:
+        threading.Event().wait(seconds)
+
+    return act
 
 
 def quota(**hard: str) -> Act:
@@ -78,7 +91,11 @@ def taint(*numbers: int) -> Act:
 
 def settings(name: str, **data: str) -> Act:
     """A ConfigMap."""
-    return lambda place: place.create("configmaps", {"metadata": {"name": name}, "data": data}) and None
+
+    def act(place: Place) -> None:
+        place.create("configmaps", {"metadata": {"name": name}, "data": data})
+
+    return act
 
 
 def lose_node(place: Place) -> None:

@@ -74,6 +74,16 @@ class Outcome:
     without: Told | None
     errors: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> list[Told]:
+        """The reports."""
+        return [each for each in (self.with_metrics, self.without) if each]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every report is right, and there is one."""
+        return bool(self.told) and not self.errors and all(each.is_right(self.situation) for each in self.told)
+
 
 def perform(
     situation: Situation, cluster: RealCluster, folder: Path, *, prometheus: bool = True, keep: Path | None = None
@@ -98,7 +108,7 @@ def perform(
         return Outcome(situation, None, None, None, (*errors, finished.err[-2000:]))
     if keep is not None:
         shutil.copytree(finished.folder, keep / situation.name, dirs_exist_ok=True)
-    told = said(finished.folder)
+    told = read(json.loads((finished.folder / "report.json").read_text()))
     without = said(without_metrics(finished.folder, folder / "without")) if prometheus else told
     return Outcome(situation, finished.folder, told if prometheus else None, without, tuple(errors))
 
@@ -106,10 +116,11 @@ def perform(
 def said(folder: Path) -> Told:
     """What a run folder's report says, written anew."""
     rebuild(RunFolder.open(folder))
-    return _read(json.loads((folder / "report.json").read_text()))
+    return read(json.loads((folder / "report.json").read_text()))
 
 
-def _read(report: Mapping[str, Any]) -> Told:
+def read(report: Mapping[str, Any]) -> Told:
+    """What a ``report.json`` says."""
     findings = tuple((each["name"], each["confidence"], each["title"]) for each in report["findings"])
     ledger, phases = report["ledger"], report["phases"]["phases"]
     most = sorted(phases, key=lambda each: -(each["share"] or 0))[:3]

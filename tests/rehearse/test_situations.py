@@ -1,0 +1,63 @@
+"""The short form of the truth table: made on real parts, and named first."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support.real_kubernetes import RealCluster
+from tests.support.situations.perform import Told, perform
+from tests.support.situations.rehearsing import quick_cluster
+from tests.support.situations.situation import Situation
+from tests.support.situations.table import SITUATIONS
+
+SHORT = [each for each in SITUATIONS if each.short]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    with ExitStack() as stack:
+        yield quick_cluster(stack, tmp_path_factory.mktemp("kubernetes"))
+
+
+@pytest.mark.parametrize("situation", SHORT, ids=[each.name for each in SHORT])
+def test_what_limits_a_real_controller_is_named_first(
+    situation: Situation, cluster: RealCluster, tmp_path: Path
+) -> None:
+    outcome = perform(situation, cluster, tmp_path)
+    assert not outcome.errors
+    for told in outcome.told:
+        assert told.is_right(situation), told
+        assert told.false(situation) == []
+
+
+TAINT = next(each for each in SITUATIONS if each.name == "taint")
+NONE = next(each for each in SITUATIONS if each.name == "none")
+
+
+@pytest.mark.parametrize(
+    ("situation", "findings", "right", "false"),
+    [
+        (TAINT, [("stated", 0.9, "Nodes have the taint sku=training")], True, []),
+        (TAINT, [("stated", 0.9, "A claim is unbound")], False, []),
+        (TAINT, [("nodes-exhausted", 0.9, "taint"), ("stated", 0.9, "taint")], False, ["nodes-exhausted"]),
+        (TAINT, [], False, []),
+        (NONE, [], True, []),
+        (NONE, [("store-slow", 0.5, "The store is slow")], True, []),
+        (NONE, [("store-slow", 0.8, "The store is slow")], False, ["store-slow"]),
+        (NONE, [("too-few-samples", 0.8, "Too few runs ended")], True, []),
+    ],
+)
+def test_a_report_is_judged_by_its_first_finding_and_by_what_is_false_at_80_percent(
+    situation: Situation, findings: list[tuple[str, float, str]], right: bool, false: list[str]
+) -> None:
+    told = Told(tuple(findings), "VALID", "")
+    assert told.is_right(situation) is right
+    assert told.false(situation) == false
+
+
+def test_situations_have_names_of_their_own_that_a_namespace_may_have() -> None:
+    names = [each.name for each in SITUATIONS]
+    assert len(set(names)) == len(names)
+    assert all(name.replace("-", "").isalnum() and name == name.lower() for name in names)
