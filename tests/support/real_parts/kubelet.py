@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tests.support.real_parts.kube import Kube, Manifest, RefusedError
-from tests.support.real_parts.kubelet_reports import COMPLETE, GONE, Placed, Reports, ended, running, stamp
+from tests.support.real_parts.kubelet_reports import GONE, Placed, Reports, ended, running, stamp
 
 _ANNOTATION = "kubelet.test/"
 _TICK_S = 0.02
@@ -226,7 +226,7 @@ class Kubelet:
         lived.began_s = time.time()
         states[main] = running(lived.began_s)
         self._reports.report(life, "Running", states, ready=fate.reason != NEVER_READY)
-        self._reports.write_result(life.pod, {"metadata": {"labels": {COMPLETE: "false"}}})
+        self._reports.write_result(life.pod)
         while fate.reason == NEVER_READY:
             yield _AGAIN_S
         yield fate.runs_s
@@ -239,8 +239,7 @@ class Kubelet:
         states[main] = ended(lived.began_s, lived.ended_s, fate.exit_code, fate.reason)
         self._reports.report(life, "Running", states)
         yield _STORE_S
-        done = {"metadata": {"labels": {COMPLETE: "true"}}, "outputs": {"exitCode": str(fate.exit_code)}}
-        self._reports.write_result(life.pod, done)
+        self._reports.write_result(life.pod, fate.exit_code)
         for each, state in states.items():
             if "running" in state:
                 states[each] = ended(lived.began_s, time.time(), 0, "Completed")

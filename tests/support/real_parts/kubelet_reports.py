@@ -1,5 +1,6 @@
 """What a kubelet tells the API server: a pod's status, its events, and what Argo's executor reports from within."""
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +10,15 @@ from typing import Any
 from tests.support.real_parts.kube import STRATEGIC, Kube, Manifest, RefusedError
 
 ARGO_LABEL = "workflows.argoproj.io/workflow"
-COMPLETE = "workflows.argoproj.io/report-outputs-completed"
-GONE = 404
+_COMPLETE = "workflows.argoproj.io/report-outputs-completed"
+GONE, _EXISTS = 404, 409
 _RESULTS = "/apis/argoproj.io/v1alpha1/namespaces"
 _NODE_ID = "workflows.argoproj.io/node-id"
+_PATCH = {"containers": [{
+    "name": "main", "image": "python:3.11-slim", "command": ["/kfp-launcher/launch"],
+    "resources": {"requests": {"cpu": "500m", "memory": "64Mi"}},
+}]}  # fmt: skip
+_DRIVER = {"execution-id": "1", "pod-spec-patch": json.dumps(_PATCH)}  # what a KFP driver decides
 
 
 @dataclass
@@ -92,28 +98,36 @@ class Reports:
             "source": {"component": "kubelet", "host": pod["spec"]["nodeName"]}, "reportingComponent": "kubelet",
         })  # fmt: skip
 
-    def write_result(self, pod: Manifest, content: Manifest) -> None:
-        """What Argo's executor tells its controller: at the start, and when all outputs are stored."""
+    def write_result(self, pod: Manifest, exit_code: int | None = None) -> None:
+        """What Argo's executor tells its controller: that it began, or, with an exit code, that all outputs are stored."""
         its = pod["metadata"]
         node = (its.get("annotations") or {}).get(_NODE_ID)
         owner = next((each for each in its.get("ownerReferences", ()) if each["kind"] == "Workflow"), None)
         if not node or not owner or all(each["name"] != "wait" for each in pod["spec"]["containers"]):
             return
         path = f"{_RESULTS}/{self._namespace}/workflowtaskresults"
-        labels = {ARGO_LABEL: owner["name"], **content["metadata"]["labels"]}
-        reference = {key: owner[key] for key in ("apiVersion", "kind", "name", "uid")}
-        whole = {
-            "apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTaskResult", **content,
-            "metadata": {"name": node, "labels": labels, "ownerReferences": [reference]},
-        }  # fmt: skip
         try:
-            if content["metadata"]["labels"][COMPLETE] == "true":
-                self._kube.patch(f"{path}/{node}", content)
+            if exit_code is None:
+                labels = {ARGO_LABEL: owner["name"], _COMPLETE: "false"}
+                reference = {key: owner[key] for key in ("apiVersion", "kind", "name", "uid")}
+                self._kube.create(path, {
+                    "apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTaskResult",
+                    "metadata": {"name": node, "labels": labels, "ownerReferences": [reference]},
+                })  # fmt: skip
             else:
-                self._kube.create(path, whole)
+                outputs = {"exitCode": str(exit_code), "parameters": _parameters(pod)}
+                self._kube.patch(f"{path}/{node}", {"metadata": {"labels": {_COMPLETE: "true"}}, "outputs": outputs})
         except RefusedError as error:
-            if error.status != GONE:  # a cluster without Argo, or the workflow was deleted
+            if error.status not in {GONE, _EXISTS}:  # a cluster without Argo, or the step's second pod
                 raise
+
+
+def _parameters(pod: Manifest) -> list[Manifest]:
+    """The output parameters of a step's template; those of KFP's drivers let the executor run."""
+    given = (each for container in pod["spec"].get("initContainers", ()) for each in container.get("env", ()))
+    template = next((each["value"] for each in given if each["name"] == "ARGO_TEMPLATE"), "{}")
+    declared = (json.loads(template).get("outputs") or {}).get("parameters") or ()
+    return [{**each, "value": _DRIVER.get(each["name"], each["valueFrom"].get("default", ""))} for each in declared]
 
 
 def stamp(at_s: float | None = None) -> str:

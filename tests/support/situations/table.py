@@ -1,5 +1,9 @@
 """The truth table: situations that are made on real parts, and what a report must name first."""
 
+from pathlib import Path
+
+import yaml
+
 from tests.support.situations.making import (
     after,
     claim,
@@ -43,6 +47,17 @@ _FAN_OUT = {
     "templates": [_ITEMS, {"name": "main", "container": {"image": "python:3.11-slim", "command": ["true"]}}],
 }
 
+_KFP = yaml.safe_load(Path(__file__).with_name("kfp_shaped.yaml").read_text())
+
+
+def _kfp(**how: str) -> dict[str, object]:
+    """The workflow of KFP's form; its executors fare so."""
+    templates = [
+        {**each, **_fate(**how)} if each["name"] == "system-container-impl" else each for each in _KFP["templates"]
+    ]
+    return {**_KFP, "templates": templates}
+
+
 SITUATIONS = (
     Situation("none", "nothing was limited", short=True),
     Situation("low-qps", "the controller may ask the API server 6 times a second", ("controller-qps",),
@@ -65,7 +80,8 @@ SITUATIONS = (
     Situation("taint-and-full", "a node is full, the other's taint is not tolerated", ("stated*", "nodes-exhausted"),
               "taint|toleration", nodes=("2", "8"), prepare=taint(1), runs=20, drain="45s"),
     Situation("claim", "a claim that nothing provisions", ("stated*",), "claim", prepare=claim, runs=12, drain="25s",
-              spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}),
+              spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
+              pod={"container": {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}}),
     Situation("limit-range", "a LimitRange refuses the pods", ("stated*", "failures"), "LimitRange|maximum cpu",
               ready=limit_range, runs=12, drain="25s",
               pod={"container": {"resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "500m"}}}}),
@@ -108,6 +124,13 @@ SITUATIONS = (
               "webhook|admission", prepare=webhook(2.0, 10), runs=40, drain="90s"),
     Situation("webhook-times-out", "an admission webhook never answers", ("stated*", "failures"), "webhook",
               prepare=webhook(60.0, 2), runs=12, drain="40s"),
+    Situation("kfp-none", "nothing was limited but by the controller's 10 s", also=("controller-requeue",), spec=_kfp(), runs=6, drain="120s"),
+    Situation("kfp-nodes-full", "workflows of KFP's form on one node of 1 CPU", ("nodes-exhausted",), spec=_kfp(), runs=8,
+              nodes=("1",), drain="150s"),
+    Situation("kfp-oom", "executors of KFP's form are killed for memory", ("oom",), spec=_kfp(reason="OOMKilled"), runs=8,
+              drain="90s"),
+    Situation("kfp-quota", "workflows of KFP's form under a ResourceQuota of 3 pods", ("quota",), spec=_kfp(), runs=6,
+              ready=quota(pods="4"), drain="150s"),
     Situation("finished", "nothing was limited; 3,000 finished workflows lie about", also=("finished-workflows",),
               prepare=finished_workflows(3000)),
 )  # fmt: skip
