@@ -33,8 +33,8 @@ demo: $(VENV)/.installed  ## load the built-in simulated platform, whose artifac
 test: $(VENV)/.installed-dev  ## the tests
 	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder --reruns 2 --reruns-delay 2 -raR --durations 20 --durations-min 8
 
-rehearse: $(VENV)/.installed-dev  ## the main job against the real parts at hand: KUBEBUILDER_ASSETS, PIPESWARM_REAL_KFP
-	$(BIN)/python -m tests.support.real_parts
+rehearse: $(VENV)/.installed-dev  ## the main job against the real parts at hand; ARGS=--table: what limits a real controller
+	$(BIN)/python -m tests.support.real_parts $(ARGS)
 
 check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 	$(BIN)/ruff check .

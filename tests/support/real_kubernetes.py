@@ -11,20 +11,26 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 import urllib3
 import yaml
 
+from tests.support.real_parts.kube import Kube, Manifest
+from tests.support.real_parts.kubelet_reports import Placed, Reports, ended, running
+
 _TOKEN = "not-a-secret"  # of a control plane that lives for one test session on the loopback interface
 _CLIENTS = {"KUBE_FEATURE_WatchListClient": "false"}  # the server has that feature switched off
+_SHOWN = 1000  # of the log of a part that does not start
 _LEASES = "kube-node-lease"
 _HEARTBEAT_S = 10.0  # nodes are considered lost after 40 s without one
 
@@ -94,44 +100,21 @@ class RealCluster:
 
     def run_pod(self, namespace: str, name: str) -> None:
         """Let the kubelet report that all containers of a scheduled pod run."""
-        self._report_pod(namespace, name, "Running", {"running": {"startedAt": _now()}})
+        self._report_pod(namespace, name, "Running", running(time.time()))
 
     def finish_pod(self, namespace: str, name: str, exit_code: int = 0, reason: str | None = None) -> None:
         """Let the kubelet report that all containers have ended."""
         reason = reason or ("Completed" if exit_code == 0 else "Error")
-        terminated = {"exitCode": exit_code, "reason": reason, "startedAt": _now(), "finishedAt": _now()}
-        self._report_pod(
-            namespace, name, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated}, ready=False
-        )
+        state = ended(time.time(), time.time(), exit_code, reason)
+        self._report_pod(namespace, name, "Succeeded" if exit_code == 0 else "Failed", state)
 
-    def _report_pod(
-        self, namespace: str, name: str, phase: str, state: Mapping[str, object], *, ready: bool = True
-    ) -> None:
-        from kubernetes import client
-
-        core = client.CoreV1Api(self.client())
-        pod = core.read_namespaced_pod(name, namespace)
-        containers = [
-            {
-                "name": each.name, "image": each.image, "imageID": "", "ready": ready, "restartCount": 0,
-                "started": ready, "state": state,
-            }
-            for each in pod.spec.containers
-        ]  # fmt: skip
-        yes = "True" if ready else "False"
-        conditions = [
-            {"type": kind, "status": status, "lastTransitionTime": _now()}
-            for kind, status in (("Initialized", "True"), ("ContainersReady", yes), ("Ready", yes))
-        ]
-        started = pod.status.start_time.strftime("%Y-%m-%dT%H:%M:%SZ") if pod.status.start_time else _now()
-        core.patch_namespaced_pod_status(
-            name,
-            namespace,
-            {"status": {
-                "phase": phase, "conditions": conditions, "containerStatuses": containers, "startTime": started,
-                "hostIP": "10.0.0.1", "podIP": "10.244.0.5", "podIPs": [{"ip": "10.244.0.5"}],
-            }},
-        )  # fmt: skip
+    def _report_pod(self, namespace: str, name: str, phase: str, state: Manifest) -> None:
+        kube = Kube(self.url, self.token, self.ca)
+        pod = kube.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+        started = (pod.get("status") or {}).get("startTime")
+        since_s = datetime.fromisoformat(started).timestamp() if started else time.time()
+        states = {each["name"]: state for each in pod["spec"]["containers"]}
+        Reports(kube, namespace).report(Placed(pod, since_s), phase, states)
 
     def heartbeat(self) -> None:
         """Renew every node's lease once more."""
@@ -210,9 +193,16 @@ def _programs() -> tuple[Path, Path, Path | None, Path | None]:
     )
 
 
-def _start(stack: ExitStack, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    log = stack.enter_context((folder / f"{Path(command[0]).name}.log").open("wb"))
-    process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env={**os.environ, **_CLIENTS})
+def start(
+    stack: ExitStack, folder: Path, command: list[str], variables: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[bytes]:
+    """Run a part until `stack` is closed; its output is a log in `folder`. Skips where it can't be run."""
+    log = stack.enter_context((folder / f"{Path(command[0]).name}.log").open("ab"))
+    environment = {**os.environ, **_CLIENTS, **variables}
+    try:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=environment)
+    except OSError as error:
+        pytest.skip(f"{command[0]} can't be run on this machine: {error}")
     stack.callback(_end, process)
     return process
 
@@ -241,7 +231,7 @@ def _await_ready(url: str, headers: dict[str, str], process: subprocess.Popen[by
         except urllib3.exceptions.HTTPError:
             pass  # not listening yet
         pause.wait(0.1)
-    raise RuntimeError(f"{url} did not become ready:\n{log.read_text(errors='replace')[-3000:]}")
+    pytest.skip(f"{log.stem} did not start: {log.read_text(errors='replace')[-_SHOWN:].strip()}")
 
 
 def _write_kubeconfig(path: Path, url: str, ca: Path) -> None:
@@ -261,7 +251,7 @@ def _write_kubeconfig(path: Path, url: str, ca: Path) -> None:
 
 def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, ports: Sequence[int], options: Sequence[str]) -> str:
     url, peer_url = (f"http://127.0.0.1:{port}" for port in ports)
-    process = _start(stack, folder, [
+    process = start(stack, folder, [
         str(etcd), "--data-dir", str(folder / "etcd"), "--listen-client-urls", url, "--advertise-client-urls", url,
         "--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url,
         "--initial-cluster", f"default={peer_url}", "--unsafe-no-fsync", *options,
@@ -279,13 +269,13 @@ class _ApiServer:
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        self._process = _start(self._started, self._folder, self._command)
+        self._process = start(self._started, self._folder, self._command)
         headers = {"Authorization": f"Bearer {_TOKEN}"}
         _await_ready(f"{self.url}/readyz", headers, self._process, self._folder / "kube-apiserver.log")
 
     def stop(self) -> None:
-        assert self._process is not None
-        self._process.kill()
+        if self._process is not None:
+            self._process.kill()
         self._started.close()
 
 
@@ -314,7 +304,7 @@ def _start_api(stack: ExitStack, folder: Path, program: Sequence[str], *, etcd_u
 
 
 def _start_controller(stack: ExitStack, folder: Path, program: Path, *, port: int, options: list[str]) -> None:
-    _start(stack, folder, [
+    start(stack, folder, [
         str(program), f"--kubeconfig={folder / 'kubeconfig'}", "--leader-elect=false", "--bind-address=127.0.0.1",
         f"--secure-port={port}", f"--cert-dir={folder}", *options,
     ])  # fmt: skip

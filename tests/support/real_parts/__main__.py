@@ -6,7 +6,7 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,7 +20,9 @@ from tests.support.real_parts.perform import Extras, perform, perform_on_platfor
 from tests.support.real_parts.scenes import ALL, FULL_NODES
 from tests.support.real_parts.stage import workflow_type
 from tests.support.situations import account
+from tests.support.situations.perform import Outcome, judged
 from tests.support.situations.rehearsing import made
+from tests.support.situations.situation import Situation
 from tests.support.situations.table import SITUATIONS
 
 _MOST_SHOWN = 300
@@ -35,33 +37,41 @@ def main() -> int:
     parser.add_argument("--table", action="store_true", help="make all situations of the truth table; write its page")
     parser.add_argument("--only", nargs="+", default=[], choices=_NAMES, metavar="NAME", help=f"of {', '.join(_NAMES)}")
     parser.add_argument("--record", type=Path, metavar="FOLDER", help="keep the situations' run folders there")
+    parser.add_argument("--judge", type=Path, metavar="FOLDER", help="make nothing: judge run folders kept there")
     parser.add_argument("--build", action="store_true", help="build missing programs with Go, once")
     asked = parser.parse_args()
     if asked.build:
         build_missing()
-    if asked.table or asked.only:
-        return make_situations(asked.only or _NAMES, asked.record, whole=not asked.only)
+    if asked.table or asked.only or asked.judge:
+        chosen = [each for each in SITUATIONS if each.name in (asked.only or _NAMES)]
+        with tempfile.TemporaryDirectory(prefix="situations-") as place:
+            return tell(_outcomes(chosen, Path(place), asked), whole=asked.table)
     return rehearse()
 
 
-def make_situations(names: Sequence[str], record: Path | None, *, whole: bool) -> int:
+def _outcomes(chosen: Sequence[Situation], place: Path, asked: argparse.Namespace) -> Iterator[Outcome]:
+    if asked.judge:
+        return (judged(each, asked.judge, place) for each in chosen if (asked.judge / each.name).is_dir())
+    return made(chosen, place, asked.record)
+
+
+def tell(outcomes: Iterable[Outcome], *, whole: bool) -> int:
     """0 if the first finding is right in nine of ten, and none is false at 80 %."""
-    outcomes = []
-    with tempfile.TemporaryDirectory(prefix="situations-") as folder:
-        try:
-            for outcome in made([each for each in SITUATIONS if each.name in names], Path(folder), record):
-                outcomes.append(outcome)
-                print(account.line(outcome), flush=True)
-        except pytest.skip.Exception as missing:
-            print(f"the situations need a part that is missing: {missing}\n--build builds what Go can build")
-            return 1
-    right = sum(each.is_right for each in outcomes)
-    false = [each.situation.name for each in outcomes if account.false_of(each)]
-    print(f"\nfirst right in {right} of {len(outcomes)}; false at 80 % or more in: {', '.join(false) or 'none'}")
+    done = []
+    try:
+        for outcome in outcomes:
+            done.append(outcome)
+            print(account.line(outcome), flush=True)
+    except pytest.skip.Exception as missing:
+        print(f"the situations need a part that is missing: {missing}\n--build builds what Go can build")
+        return 1
+    right = sum(each.is_right for each in done)
+    false = [each.situation.name for each in done if account.false_of(each)]
+    print(f"\nfirst right in {right} of {len(done)}; false at 80 % or more in: {', '.join(false) or 'none'}")
     if whole:
-        _PAGE.write_text(account.page(outcomes))
+        _PAGE.write_text(account.page(done))
         print(f"written: {_PAGE.relative_to(ROOT)}")
-    return 0 if right >= _RIGHT * len(outcomes) and not false else 1
+    return 0 if right >= _RIGHT * len(done) and not false else 1
 
 
 def rehearse() -> int:

