@@ -142,6 +142,7 @@ def test_with_access_to_one_namespace_only_that_one_is_watched(
     refused = [event for event in of_ourselves(folder) if event.reason == "NotReachable"]
     assert {event.object for event in refused} == {
         "kubernetes nodes", "kubernetes events", "kubernetes volume claims", "kubernetes workflows",
+        "kubernetes resource quotas",
     }  # fmt: skip
     assert "403" in refused[0].message
 
