@@ -36,7 +36,7 @@ def _commands(first: Path, count: int) -> Mapping[str, list[str]]:
         shutil.copytree(first, folder, copy_function=os.link)
     halves = [",".join(map(str, part)) for part in (folders[: count // 2], folders[count // 2 :])]
     return {
-        "index": ["index", str(first.parent)],
+        "index": ["report", str(first.parent)],
         "compare, half with half": ["compare", *halves],
         "capacity": ["capacity", "--from", *map(str, folders), "--runs", "10000", "--within", "12h"],
     }

@@ -1,4 +1,4 @@
-"""Load test of Argo Workflows: ``locust -f locustfiles/argo.py`` (``pipeswarm options argo`` lists our options)."""
+"""Load test of Argo Workflows: ``locust -f locustfiles/argo.py`` (``pipeswarm load argo --options``)."""
 
 from pipeswarm import PipelineUser
 

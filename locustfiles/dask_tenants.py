@@ -1,4 +1,4 @@
-"""Load test of Dask clusters: ``locust -f locustfiles/dask_tenants.py`` (``pipeswarm options dask_tenants``)."""
+"""Load test of Dask clusters: ``locust -f locustfiles/dask_tenants.py`` (``pipeswarm load dask_tenants --options``)."""
 
 from pipeswarm import PipelineUser
 

@@ -1,4 +1,4 @@
-"""Load test of Kubeflow Pipelines: ``locust -f locustfiles/kfp.py`` (``pipeswarm options kfp`` lists our options)."""
+"""Load test of Kubeflow Pipelines: ``locust -f locustfiles/kfp.py`` (``pipeswarm load kfp --options``)."""
 
 from pipeswarm import PipelineUser
 

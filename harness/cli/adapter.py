@@ -1,4 +1,4 @@
-"""``pipeswarm adapter serve``: a generic REST adapter of hetida designer with configurable limits.
+"""``pipeswarm simulate adapter``: a generic REST adapter of hetida designer with configurable limits.
 
 Used instead of the real adapter, it shows whether the adapter, or the database behind it, is the bottleneck.
 """
@@ -12,26 +12,20 @@ from harness.simulator import commands
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    serving = verbs.add_parser(
-        "serve",
-        help="serve an adapter with synthetic plants until interrupted",
-        description="Serve a generic REST adapter with synthetic plants and injected limits until interrupted.",
-    )
-    serving.add_argument(
+    parser.add_argument(
         "--capacity", type=count_or_0, default=0, help="concurrent requests; the others wait (0: no limit)"
     )
-    serving.add_argument(
+    parser.add_argument(
         "--latency", type=_range, default="0", help="time per request: 500ms, or 200ms..800ms (uniform)"
     )
-    serving.add_argument("--errors", type=share, default=0.0, help="share of requests answered with 503, such as 0.05")
-    serving.add_argument("--plants", type=count_or_0, default=100, help="number of plants to browse; any id is served")
-    serving.add_argument(
+    parser.add_argument("--errors", type=share, default=0.0, help="share of requests answered with 503, such as 0.05")
+    parser.add_argument("--plants", type=count_or_0, default=100, help="number of plants to browse; any id is served")
+    parser.add_argument(
         "--step", type=duration_above_0, default="60s", help="time between the points of a series (default: 60s)"
     )
-    serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same values")
-    serving.add_argument("--name", default="plants", help="the adapter's id (default: plants)")
-    commands.add_listen_options(serving)
+    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same values")
+    parser.add_argument("--name", default="plants", help="the adapter's id (default: plants)")
+    commands.add_listen_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,12 +3,13 @@
 import argparse
 from pathlib import Path
 
-from harness.cli import printing, sweeping
+from harness.cli import jobs_per_node, printing, sweeping
 from harness.cli.sweep_bar import SweepBar
 from harness.model.arguments import amount, count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import parse_duration
 
+_TRIAL = "find by trial how many runs fit one node"
 _OPTIONS = {"runs": "--runs", "within_s": "--within", "nodes": "--nodes"}
 
 
@@ -16,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
     parser.epilog = "Give two of --runs, --within and --nodes to get the third. Each takes a list (100,200) too."
     parser.add_argument(
-        "--from", dest="sources", nargs="+", action="extend", type=Path, required=True, metavar="RUN|CSV",
+        "--from", dest="sources", nargs="+", action="extend", type=Path, metavar="RUN|CSV",
         help="run folders, or tables with the columns runs,nodes,duration[,repetition]; repeatable",
     )  # fmt: skip
     parser.add_argument("--runs", metavar="N", help="number of runs")
@@ -46,10 +47,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="time until a new node is ready (default: 3m)",
     )  # fmt: skip
     printing.configure(parser)
+    ways = parser.add_subparsers(dest="way", metavar="WAY", title="another way")
+    jobs_per_node.configure(ways.add_parser("jobs-per-node", help=_TRIAL, description=f"{_TRIAL}."))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer the question, write the plot if asked for, and print the answer."""
+    if arguments.way:
+        return jobs_per_node.run(arguments)
     from harness.cli.capacity_text import as_json, as_text
     from harness.planning.capacity import Evictions, answer_from
     from reports.capacity_page import writer
@@ -88,6 +93,8 @@ def _question(arguments: argparse.Namespace) -> dict[str, list[float]]:
             example = "3h, 80m or 5400" if name == "within_s" else "500, or a list: 500,1000"
             raise ConfigError(f"{_OPTIONS[name]} '{text}' is not valid", f"write it as {example}; above 0")
         given[name] = values
+    if not arguments.sources:
+        raise ConfigError("capacity needs recorded tests", "name them: --from RUN|CSV; or try it: jobs-per-node")
     if len(given) != 2:
         names = " and ".join(_OPTIONS[name] for name in given) or "none of them"
         raise ConfigError(

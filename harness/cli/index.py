@@ -1,50 +1,31 @@
-"""``pipeswarm index RUNS``: one page that lists the runs of a folder, with trends from run to run."""
+"""``pipeswarm report RUNS``: one page that lists the runs of a folder, with trends from run to run."""
 
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
-from harness.model.arguments import count
 
 if TYPE_CHECKING:
     from reports.index import Entry
 
-_NONE = "no runs in {}: give the folder that holds run folders, such as runs/"
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's options."""
-    parser.add_argument("runs", type=Path, nargs="?", default=Path("runs"), help="the folder of run folders (runs)")
-    parser.add_argument("--open", action="store_true", help="show index.html in the browser")
-    parser.add_argument(
-        "--changes", action="store_true",
-        help="list which metric changed with which run; exit code 3 if one became worse within the last --recent runs",
-    )  # fmt: skip
-    parser.add_argument("--recent", type=count, default=7, metavar="RUNS", help="runs to judge by --changes (7)")
-    printing.configure(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Write the page from existing reports; nothing is analysed again."""
+def show(arguments: argparse.Namespace) -> int:
+    """Write the page from existing reports, and list the runs, or what `arguments.changes` asks for."""
     from harness.model.errors import ExitCode
     from reports import index
 
-    page = write_index(arguments.runs)
+    page = write_index(arguments.run)
     if arguments.changes:
         return _changes(arguments)
-    listed = entries(arguments.runs)
+    listed = entries(arguments.run)
     printing.show(
         arguments,
-        lambda: "\n".join(
-            [*(map(index.line, listed) if listed else (_NONE.format(arguments.runs),)), f"index: {page}"]
-        ),
+        lambda: "\n".join([*map(index.line, listed), f"index: {page}"]),
         lambda: index.document(listed).decode(),
     )
     if arguments.open:
-        import webbrowser
-
-        webbrowser.open(page.resolve().as_uri())
+        printing.browse(page)
     return ExitCode.OK
 
 
@@ -55,7 +36,7 @@ def _changes(arguments: argparse.Namespace) -> int:
     from harness.cli.changes import changes
     from harness.model.errors import ExitCode
 
-    found = changes(entries(arguments.runs))
+    found = changes(entries(arguments.run))
     printing.show(
         arguments,
         lambda: "\n".join(line for each in found for line in printing.wrapped(each.sentence)) or "no change found",
@@ -83,12 +64,22 @@ def write_index(runs_dir: Path) -> Path:
         raise ConfigError(f"{runs_dir / INDEX} can't be written: {error.strerror}", "check its permissions") from error
 
 
-def entries(runs_dir: Path) -> "list[Entry]":
-    """The runs below a folder, newest first; runs without a readable report are listed as such."""
+def holds_runs(path: Path) -> bool:
+    """Whether a folder is no run folder itself, but holds some."""
     from harness.store.folder import MANIFEST, RunFolder
 
-    found = [_entry(path) for path in sorted(runs_dir.iterdir()) if path.is_dir() and RunFolder(path).has(MANIFEST)]
-    return sorted(found, key=lambda entry: (-entry.started_at, entry.folder))
+    return path.is_dir() and not RunFolder(path).has(MANIFEST) and bool(_runs(path))
+
+
+def entries(runs_dir: Path) -> "list[Entry]":
+    """The runs below a folder, newest first; runs without a readable report are listed as such."""
+    return sorted(map(_entry, _runs(runs_dir)), key=lambda entry: (-entry.started_at, entry.folder))
+
+
+def _runs(path: Path) -> list[Path]:
+    from harness.store.folder import MANIFEST, RunFolder
+
+    return [each for each in sorted(path.iterdir()) if each.is_dir() and RunFolder(each).has(MANIFEST)]
 
 
 def _entry(path: Path) -> "Entry":

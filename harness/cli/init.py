@@ -84,7 +84,7 @@ def _write_scenarios(folder: Path, platform: "Platform") -> bool:
 def _locustfile(target: str) -> str:
     name = "".join(part.capitalize() for part in target.replace("-", "_").split("_"))
     return (
-        f'"""Load test of {target}; `pipeswarm options {target}` lists the options."""\n\n'
+        f'"""Load test of {target}; `pipeswarm load {target} --options` lists the options."""\n\n'
         "from pipeswarm import PipelineUser\n\n\n"
         f'class {name}Runs(PipelineUser):\n    """Runs, submitted when the schedule says."""\n\n'
         f"    platform = {json.dumps(target)}\n"
@@ -94,7 +94,7 @@ def _locustfile(target: str) -> str:
 def _config(target: str, platform: "Platform", *, has_scenarios: bool) -> str:
     shown = [option for option in platform.OPTIONS if option.file or not platform.HOST_VARIABLE]
     lines = [
-        f"# Options of the load test; the command line wins. `pipeswarm options {target}` lists them all.",
+        f"# Options of the load test; the command line wins. `pipeswarm load {target} --options` lists them all.",
         "[tool.locust]",
         *([_HOST.format(platform.HOST_VARIABLE)] if platform.HOST_VARIABLE else []),
         *(f'# {option.name} = "…"  # {option.help}' for option in shown),

@@ -1,4 +1,4 @@
-"""``pipeswarm jobs-per-node``: how many runs fit one node of a pool, by trial, and what limits it."""
+"""``pipeswarm capacity jobs-per-node``: how many runs fit one node of a pool, by trial, and what limits it."""
 
 import argparse
 import json
@@ -21,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
     from harness.plan.options import CREDENTIALS
 
+    parser.usage = "%(prog)s [options]"  # listed one by one they exceed 80 columns
     parser.epilog = (
         "The pool must be empty, with at most one node, and its autoscaler must be allowed to add a second one. "
         "A node selector must bind the steps to this pool; drivers may run elsewhere, as they do where it has a taint."

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.cli import completion
+from harness.cli import completion, printing
 from harness.model.errors import ConfigError
 
 CONFIG = "pipeswarm.toml"
+_LISTING = frozenset({"-h", "--help", "--options"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,26 +18,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from harness.targets.discovery import names
 
     parser.epilog = f"-f FILE runs a locustfile of your own. A {CONFIG} in the working directory configures Locust."
-    parser.add_argument("target", choices=names(), help="the platform")
+    parser.add_argument("target", choices=names(), nargs="?", help="the platform")
+    parser.add_argument("--options", dest="listing", action="store_true", help="list the options of a test")
+    parser.add_argument("--markdown", action="store_true", help="with --options: a reference page, as docs/options.md")
+    printing.configure(parser)
     if completed := completion.words():
         _declare_options(parser, [name for name in names() if completed[1:2] == [name]])
         return
     parser.add_argument(
-        "options", nargs=argparse.REMAINDER, help="options of Locust and of the target; --help lists the target's"
+        "options", nargs=argparse.REMAINDER, help="options of Locust and of the target; --options lists the target's"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Become Locust, which returns the exit code of the test."""
-    if not {"-h", "--help"} & set(arguments.options):
+    if not (arguments.listing or _LISTING & set(arguments.options)):
+        if not arguments.target:
+            raise ConfigError("no target is given", "for example: pipeswarm load kfp; --help lists them")
         line = command(arguments.target, arguments.options)
         sys.stdout.flush()
         os.execv(line[0], line)  # noqa: S606  # our own interpreter: signals and exit code are Locust's
-    from harness.cli import verbs
+    from harness.cli import options
 
-    code = verbs.run(["options", arguments.target])
-    sys.stdout.write("\nLocust's own options: locust --help\n")
-    return code
+    for name in {"json", "markdown", "quiet"} & {each.removeprefix("--") for each in arguments.options}:
+        setattr(arguments, name, True)
+    return options.show(arguments)
 
 
 def _declare_options(parser: argparse.ArgumentParser, targets: Sequence[str]) -> None:

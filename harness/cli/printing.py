@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from textwrap import wrap
 
 from harness.model.inert import for_output
@@ -28,6 +29,13 @@ def note(arguments: argparse.Namespace, line: str) -> None:
     """Print a line beside the result; on stderr where stdout has a document."""
     if not arguments.quiet:
         print(for_output(line), file=sys.stderr if arguments.json else sys.stdout)
+
+
+def browse(page: Path) -> None:
+    """Show a page in the user's browser."""
+    import webbrowser
+
+    webbrowser.open(page.resolve().as_uri())
 
 
 def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:

@@ -1,10 +1,14 @@
-"""``pipeswarm report RUN``: rebuild the reports of a recorded run; no cluster needed."""
+"""``pipeswarm report RUN``: rebuild the reports of a recorded run; no cluster needed.
+
+With ``--findings`` it only looks at the records so far; a folder of runs gets a page that lists them.
+"""
 
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import printing, traces
+from harness.cli import findings, index, printing, traces
+from harness.model.arguments import count, duration_above_0
 from harness.plan.trace_exporter import exporter_module
 
 if TYPE_CHECKING:
@@ -14,8 +18,10 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("--open", action="store_true", help="show report.html in the browser")
+    parser.add_argument(
+        "run", type=Path, nargs="?", default=Path("runs"), help="a run folder, or a folder of runs (default: runs)"
+    )
+    parser.add_argument("--open", action="store_true", help="show the page in the browser")
     parser.add_argument(
         "--baseline",
         type=Path,
@@ -33,9 +39,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
              "(default localhost:4317); needs pipeswarm[otel]",
     )  # fmt: skip
     printing.configure(parser)
+    looking = parser.add_argument_group("a running test")
+    looking.add_argument(
+        "--findings", action="store_true", help="print what limits the run so far, and write no report"
+    )
+    looking.add_argument(
+        "--every", type=duration_above_0, metavar="TIME", help="with --findings: repeat until it ends, such as 10s"
+    )
+    looking.add_argument("--die-with-parent", action="store_true", help="exit when the parent process is gone")
+    listing = parser.add_argument_group("a folder of runs: index.html lists them, with trends")
+    listing.add_argument(
+        "--changes", action="store_true",
+        help="list which metric changed with which run; exit code 3 if one became worse within the last --recent runs",
+    )  # fmt: skip
+    listing.add_argument("--recent", type=count, default=7, metavar="RUNS", help="runs to judge by --changes (7)")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked of a run, or of a folder of runs."""
+    from harness.store.folder import RunFolder
+
+    if arguments.changes or index.holds_runs(arguments.run):
+        return index.show(arguments)
+    if arguments.findings:
+        return findings.show(RunFolder.open(arguments.run), arguments)
+    return _report(arguments)
+
+
+def _report(arguments: argparse.Namespace) -> int:
     """Keep the given prices and baseline, write the reports; the exit code is the run's own."""
     from harness.model import Node
     from harness.store.baselines import find_baseline, keep_baseline
@@ -56,11 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.otel:
         printing.note(arguments, traces.export(folder))
     if arguments.open:
-        import webbrowser
-
         from harness.store.folder import REPORT_HTML
 
-        webbrowser.open((folder.path / REPORT_HTML).resolve().as_uri())
+        printing.browse(folder.path / REPORT_HTML)
     return code
 
 

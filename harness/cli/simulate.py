@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import printing, report
+from harness.cli import adapter, printing, report
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.schedules import Concurrency, Replay
 from harness.simulator import commands
@@ -73,12 +73,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         )  # fmt: skip
     running.add_argument("--no-report", action="store_true", help="write the records, but no report")
     printing.configure(running)
+    adapter.configure(
+        verbs.add_parser(
+            "adapter",
+            help="serve an adapter for hetida designer with synthetic plants",
+            description="Serves a generic REST adapter with synthetic plants and injected limits until interrupted.",
+        )
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen verb; returns the exit code."""
     if arguments.verb == "run":
         return _simulate(arguments)
+    if arguments.verb == "adapter":
+        return adapter.run(arguments)
     return commands.run(arguments, lambda profile: _calibrated(profile, arguments))
 
 

@@ -1,4 +1,4 @@
-"""The verbs of `pipeswarm`. `VERBS` is the table of contents: a verb, its purpose, its module.
+"""The verbs of `pipeswarm`. `GROUPS` is the table of contents: by job, each verb with its purpose and its module.
 
 A verb's module has ``configure(parser)`` and ``run(arguments) -> int``. Only the module of the given verb is imported,
 which keeps start-up fast.
@@ -9,6 +9,7 @@ import importlib
 import re
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain
 from typing import NoReturn, Protocol, cast
 
 from harness.cli import completion
@@ -16,32 +17,42 @@ from harness.model.errors import suggestion
 
 _CHOICE, _QUOTED = re.compile(r"invalid choice: .*"), re.compile(r"'([^']*)'")
 
-VERBS: tuple[tuple[str, str, str], ...] = (
-    ("init", "write the files that a load test of your own begins from", "harness.cli.init"),
-    ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
-    ("run-in-cluster", "run a load test as a Kubernetes Job and fetch its folder", "harness.cli.run_in_cluster"),
+Row = tuple[str, str, str]
+GROUPS: dict[str, tuple[Row, ...]] = {
+    "start": (
+        ("init", "write the files that a load test begins from", "harness.cli.init"),
+        ("doctor", "check platform, cluster and metrics before a test", "harness.cli.doctor"),
+        ("prepare", "make a pipeline ready for load; list what spoils it", "harness.cli.prepare"),
+    ),
+    "load": (
+        ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
+        ("run-in-cluster", "run a test as a Kubernetes Job; fetch its folder", "harness.cli.run_in_cluster"),
+        ("watch", "follow a running test in the terminal", "harness.cli.watch"),
+    ),
+    "look": (
+        ("report", "rebuild a run's reports; list a folder of runs", "harness.cli.report"),
+        ("compare", "compare variants with the first, with significance", "harness.cli.compare"),
+        ("observe", "record a platform that something else loads", "harness.cli.observe"),
+        ("import", "turn dumps (kubectl, Prometheus) into a run folder", "harness.cli.import_"),
+    ),
+    "decide": (
+        ("capacity", "runs, time, nodes: give two and get the third", "harness.cli.capacity"),
+        ("resources", "recommend requests per step; count runs per node", "harness.cli.resources"),
+        ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
+    ),
+    "platform": (
+        ("simulate", "serve a simulated platform, or run a test in seconds", "harness.cli.simulate"),
+        ("evict", "evict pods or nodes of a test, as spot machines do", "harness.cli.evict"),
+    ),
+    "keep": (("cleanup", "terminate, archive or delete the runs of a test", "harness.cli.cleanup"),),
+}
+# Rarely needed: not on the first screen.
+MORE: tuple[Row, ...] = (
     ("orchestrate", "let a KFP pipeline of one step start a run for each scenario", "harness.cli.orchestrate"),
-    ("doctor", "check machine, platform, cluster and metrics before a test", "harness.cli.doctor"),
-    ("options", "list the options that a locustfile adds to Locust's own", "harness.cli.options"),
-    ("simulate", "simulate a platform: serve it, or run a whole test in seconds", "harness.cli.simulate"),
-    ("prepare", "make a pipeline ready for load, or list what would spoil it", "harness.cli.prepare"),
-    ("adapter", "serve a data adapter for hetida designer with injected limits", "harness.cli.adapter"),
-    ("observe", "record a platform that something else loads", "harness.cli.observe"),
-    ("import", "turn dumps (kubectl, runs, Prometheus) into a run folder", "harness.cli.import_"),
-    ("watch", "follow a running test in the terminal", "harness.cli.watch"),
-    ("diagnose", "find what limits a run, even while it is in progress", "harness.cli.diagnose"),
-    ("report", "rebuild a run's reports from its records", "harness.cli.report"),
-    ("index", "list a folder's runs and their trends on one page", "harness.cli.index"),
-    ("compare", "compare variants with the first one, with significance", "harness.cli.compare"),
-    ("capacity", "runs, time, nodes: give two and get the third", "harness.cli.capacity"),
-    ("resources", "recommend each step's requests; count the runs per node", "harness.cli.resources"),
-    ("jobs-per-node", "find by trial how many runs fit one node", "harness.cli.jobs_per_node"),
-    ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
-    ("evict", "evict pods or nodes of a test at random, as with spot machines", "harness.cli.evict"),
     ("recover", "add what workers recorded without their master to its run", "harness.cli.recover"),
     ("completion", "print what bash, zsh or fish need to complete this command", "harness.cli.completion"),
-    ("cleanup", "terminate, archive or delete the runs that a test created", "harness.cli.cleanup"),
 )
+VERBS = (*chain.from_iterable(GROUPS.values()), *MORE)
 
 
 class Verb(Protocol):
@@ -64,16 +75,13 @@ def run(given: Sequence[str]) -> int:
 
 def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
     """The verb in `given` and its arguments; exits with 2 if they are invalid."""
-    parser = _Parser(
-        prog="pipeswarm",
-        description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
-        epilog="Scenarios: generate-scenarios. Load: pipeswarm load kfp, or locust -f LOCUSTFILE.",
-    )
+    parser = _Parser(prog="pipeswarm", usage="pipeswarm VERB …  (pipeswarm VERB --help lists its options)")
     completed = completion.words()
     given = completed or given
     number = version("pipeswarm") if given[:1] == ["--version"] else ""  # looking it up is slow
     parser.add_argument("--version", action="version", version=f"pipeswarm {number}", help="print the version and exit")
-    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
+    parser.format_help = lambda: _first_screen(parser.format_usage())  # type: ignore[method-assign]
+    verbs = parser.add_subparsers(required=True, metavar="VERB", prog="pipeswarm")
     modules = {}
     for name, text, module in VERBS:
         added = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -86,6 +94,18 @@ def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
         parser.error(_unknown(given[0]))
     arguments = parser.parse_args(given)
     return modules[given[0]], arguments
+
+
+def _first_screen(usage: str) -> str:
+    """The verbs by job: at most 24 lines of 80 columns."""
+    width = max(len(verb) for rows in GROUPS.values() for verb, _, _ in rows)
+    lines = [
+        f"{group if place == 0 else '':<10}{verb:<{width}}  {text}"
+        for group, rows in GROUPS.items()
+        for place, (verb, text, _) in enumerate(rows)
+    ]
+    more = ", ".join(verb for verb, _, _ in MORE)
+    return "\n".join([usage, *lines, f"\nalso: {more}, --version; scenarios: generate-scenarios", ""])
 
 
 class _Parser(argparse.ArgumentParser):

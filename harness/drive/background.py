@@ -85,7 +85,7 @@ class LiveDiagnosis:
     """A process that looks for bottlenecks while the test runs; nothing depends on it."""
 
     def __init__(self, folder: RunFolder) -> None:
-        verb = ["diagnose", str(folder.path), "--every", _DIAGNOSE_EVERY, "--quiet"]
+        verb = ["report", str(folder.path), "--findings", "--every", _DIAGNOSE_EVERY, "--quiet"]
         self._process = processes.start_beside(verb, folder.path / LOG, {})
 
     def end(self) -> None:

@@ -35,6 +35,6 @@ def test_invalid_nights_and_other_loads_do_not_count():
 
 def test_the_exit_code_is_3_only_for_a_recent_change_for_the_worse(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("harness.cli.index.entries", lambda _: nights(*[60.0] * 10, *[80.0] * 8))
-    assert main(["index", str(tmp_path), "--changes", "--recent", "8", "--json"]) == 3
+    assert main(["report", str(tmp_path), "--changes", "--recent", "8", "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["changes"][0]["run"] == "night-10"
-    assert main(["index", str(tmp_path), "--changes"]) == 0
+    assert main(["report", str(tmp_path), "--changes"]) == 0

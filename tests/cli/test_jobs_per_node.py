@@ -32,7 +32,7 @@ def test_the_number_of_runs_is_found_on_a_served_cluster(serve, monkeypatch, cap
     served = serve(profile=POOL.replace("cpu: 8, memory: 16Gi", node))
     monkeypatch.setenv("KUBECONFIG", served.kubeconfig)
     arguments = ["--host", served.url, "--repetitions", "1", "--trial", "1m", "--settle", "1m", "--json"]
-    assert main(["jobs-per-node", *arguments]) == 0
+    assert main(["capacity", "jobs-per-node", *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["jobs"] == jobs
     assert found["estimate"] == jobs
@@ -52,12 +52,12 @@ def test_steps_on_a_tainted_pool_count_without_the_drivers_on_the_default_pool(s
     assert main(["prepare", str(kfp.EXAMPLE), "-o", str(pipeline), *selected]) == 0
     capsys.readouterr()
     arguments = ["--host", served.url, "--repetitions", "1", "--trial", "1m", "--settle", "1m", "--json"]
-    assert main(["jobs-per-node", *arguments, "--pool", "steps", "--pipeline", str(pipeline)]) == 0
+    assert main(["capacity", "jobs-per-node", *arguments, "--pool", "steps", "--pipeline", str(pipeline)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["jobs"], found["estimate"], found["stopped_by"]) == (2, 2, "cpu")
 
 
 def test_without_a_platform_the_error_names_the_option(monkeypatch, capsys):
     monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
-    assert main(["jobs-per-node"]) == 2
+    assert main(["capacity", "jobs-per-node"]) == 2
     assert "--host" in capsys.readouterr().err

@@ -86,7 +86,7 @@ def test_its_schedule_keeps_the_contract_of_schedules(installed):
 
 def test_its_options_are_listed(site):
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "harness.cli", "options", "jobs"], capture_output=True, text=True, check=False,
+        [sys.executable, "-P", "-m", "harness.cli", "load", "jobs", "--options"], capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": f"{site}:{ROOT}"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

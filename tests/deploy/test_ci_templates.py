@@ -30,6 +30,6 @@ def test_a_template_keeps_to_its_schema(name, document):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_its_commands_are_well_formed_and_known(name):
     assert subprocess.run(["sh", "-n"], input=SCRIPTS[name], text=True, check=False).returncode == 0
-    (index,) = re.findall(r"pipeswarm (index [^;\n]*)", SCRIPTS[name])
+    (index,) = re.findall(r"pipeswarm (report [^;\n]*--changes)", SCRIPTS[name])
     assert parse(index.split())[1].changes
     assert "pipeswarm load kfp --headless" in SCRIPTS[name]

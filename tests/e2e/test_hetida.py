@@ -45,7 +45,7 @@ def quick(tmp_path):
 
 @contextmanager
 def adapter(port, errors):
-    command = [BIN / "pipeswarm", "adapter", "serve", "--port", port, "--errors", errors, "--die-with-parent"]
+    command = [BIN / "pipeswarm", "simulate", "adapter", "--port", port, "--errors", errors, "--die-with-parent"]
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     try:
         yield json.loads(process.stdout.readline())["url"]

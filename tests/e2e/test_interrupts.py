@@ -119,7 +119,7 @@ sys.meta_path.insert(0, CtrlC())
 )
 def test_while_a_command_line_tool_starts(tmp_path, command, module):
     code = f"{INTERRUPTED_AT.format(module=module)}\nfrom {command} import main\nsys.exit(main())"
-    words = ["options", "kfp"] if command == "harness.cli" else []
+    words = ["load", "kfp", "--options"] if command == "harness.cli" else []
     done = subprocess.run(
         [sys.executable, "-c", code, *words], check=False, cwd=tmp_path, capture_output=True, text=True, timeout=60
     )

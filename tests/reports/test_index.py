@@ -80,9 +80,10 @@ def test_an_empty_folder_gives_a_page(tmp_path):
     assert "No runs yet" in write_index(tmp_path).read_text()
 
 
-def test_a_folder_without_runs_is_told(tmp_path, capsys):
-    assert main(["index", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.startswith(f"no runs in {tmp_path}: give the folder that holds run folders")
+def test_a_folder_without_runs_is_refused_and_left_alone(tmp_path, capsys):
+    assert main(["report", str(tmp_path)]) == 2
+    assert "is not a run folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_folder_is_a_configuration_error(tmp_path):
@@ -91,15 +92,15 @@ def test_a_missing_folder_is_a_configuration_error(tmp_path):
 
 
 def test_the_verb_writes_the_page_and_lists_the_runs(runs_dir, capsys):
-    assert main(["index", str(runs_dir), "--json"]) == 0
+    assert main(["report", str(runs_dir), "--json"]) == 0
     listed = {run["folder"]: run for run in json.loads(capsys.readouterr().out)["runs"]}
     assert (listed["full"]["failed"], listed["full"]["exit_code"], listed["broken"]["per_hour"]) == (10, 3, None)
-    assert main(["index", str(runs_dir)]) == 0
+    assert main(["report", str(runs_dir)]) == 0
     out = capsys.readouterr().out.splitlines()
     assert len(out) == len(listed) + 1
     assert out[-1] == f"index: {runs_dir / 'index.html'}"
 
 
 def test_the_verb_reports_a_missing_folder(tmp_path, capsys):
-    assert main(["index", str(tmp_path / "nowhere")]) == 2
-    assert "no folder" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "nowhere")]) == 2
+    assert "no run folder" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``pipeswarm diagnose``: what holds a run back, from records that are still being written."""
+"""``pipeswarm report --findings``: what holds a run back, from records that are still being written."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ def going(tmp_path):
 
 
 def test_a_run_that_is_going_is_diagnosed_and_nothing_is_sealed(going, capsys):
-    assert main(["diagnose", str(going.path)]) == 0
+    assert main(["report", "--findings", str(going.path)]) == 0
     assert capsys.readouterr().out.startswith("store-full (")
     assert not (going.path / "tables").exists()
     (first, *_) = going.read_live("findings")["findings"]
@@ -28,14 +28,14 @@ def test_a_run_that_is_going_is_diagnosed_and_nothing_is_sealed(going, capsys):
 
 
 def test_a_program_gets_what_the_folder_keeps(going, capsys):
-    assert main(["diagnose", str(going.path), "--json"]) == 0
+    assert main(["report", "--findings", str(going.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == going.read_live("findings")
 
 
 def test_arrivals_that_are_still_to_come_are_no_finding(tmp_path, capsys):
     story = burst(40)
     story.intended = 400
-    assert main(["diagnose", str(story.write(tmp_path).path)]) == 0
+    assert main(["report", "--findings", str(story.write(tmp_path).path)]) == 0
     assert "missed-arrivals" not in capsys.readouterr().out
 
 
@@ -49,7 +49,7 @@ def test_it_looks_again_and_again_until_the_run_is_over(going, monkeypatch, caps
             going.write_live("load", {"stage": "over"})
 
     monkeypatch.setattr("harness.cli.printing.show", lambda _arguments, text, _document: print_and_end(text()))
-    monkeypatch.setattr("harness.cli.diagnose._SHARE", 100.0)
-    assert main(["diagnose", str(going.path), "--every", "10ms"]) == 0
+    monkeypatch.setattr("harness.cli.findings._SHARE", 100.0)
+    assert main(["report", "--findings", str(going.path), "--every", "10ms"]) == 0
     assert len(looks) == 2
     assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""``pipeswarm diagnose RUN``: bottlenecks of a run, from the records so far."""
+"""``pipeswarm report RUN --findings``: what limits a run, from the records so far."""
 
 import argparse
 import os
@@ -6,12 +6,10 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
 from harness.cli.parent import stop_with_parent
-from harness.model.arguments import duration_above_0
 from harness.model.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -25,24 +23,8 @@ _SHARE = 0.1  # of one core
 _NICE = 15
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's options."""
-    parser.add_argument("run", type=Path, help="a run folder, of a running test or a finished one")
-    parser.add_argument(
-        "--every",
-        type=duration_above_0,
-        metavar="TIME",
-        help="repeat at this interval, such as 10s, until the test ends",
-    )
-    parser.add_argument("--die-with-parent", action="store_true", help="exit when the parent process is gone")
-    printing.configure(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Diagnose once or repeatedly; the result is kept in the folder, where ``watch`` and the web UI read it."""
-    from harness.store.folder import RunFolder
-
-    folder = RunFolder.open(arguments.run)
+def show(folder: "RunFolder", arguments: argparse.Namespace) -> int:
+    """Look once, or every `arguments.every` seconds; the folder keeps the result, for ``watch`` and the web UI."""
     if arguments.every is None:
         found = look(folder)
         printing.show(arguments, lambda: _text(found), lambda: _document(found))
@@ -77,10 +59,7 @@ def _repeat(folder: "RunFolder", every_s: float, stop: threading.Event, argument
     while not stop.wait(max(every_s, took_s / _SHARE)) and not ended(folder):
         size = sum(lines.stat().st_size for lines in folder.path.glob("*.jsonl"))
         if size > _MOST_BYTES:
-            print(
-                "diagnose: too many records to analyse beside a running test; see its report",
-                file=sys.stderr,
-            )
+            print("findings: too many records to analyse during a running test; see its report", file=sys.stderr)
             return
         began_s = time.monotonic()
         try:
