@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import yaml
 from aiohttp import web
@@ -17,11 +16,9 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.faults import inject
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
-from harness.simulator.kube_api.access import Access
 from harness.simulator.kube_api.routes import mount
-from harness.simulator.kube_objects.access import reviewer, users
+from harness.simulator.kube_objects.access import reviewer
 from harness.simulator.kube_objects.actions import ClusterActions
-from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.proxy import Proxies
 from harness.simulator.kube_objects.view import KubernetesView
@@ -79,17 +76,15 @@ def build(options: ServeOptions, clock: WallClock | None = None) -> tuple[web.Ap
         inject(platform, fault)
     clock.drive(platform.loop)
     app = web.Application(client_max_size=64 * 2**20)
-    accounts = users(options.profile)
-    gateway = Gateway(platform.server, calendar, clock.advance, reviewer(Access(view.store, accounts)))
+    gateway = Gateway(platform.server, calendar, clock.advance, reviewer(options.profile))
     gateway.mount(app)
     if platform.hetida is not None:
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
     app.router.add_get("/", _index(options))
     actions = ClusterActions(view, clock.advance)
-    mount(app, view.store, actions, lambda: clock.now_at, accounts)
+    mount(app, view.store, actions, lambda: clock.now_at)
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)
-    Executions(view, clock.advance).mount(app)
     return app, clock
 
 
@@ -156,26 +151,15 @@ def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
 
 
 def write_kubeconfig(path: Path, url: str, profile: Profile) -> None:
-    """Write a file with a context for each account; the first is the current one.
-
-    The addresses hold the tokens, too: without TLS `kubectl` does not send the users'.
-    """
-    tokens = {each.name: each.token for each in profile.accounts} or {"pipeswarm-simulated": "simulated"}
-    scheme, _, place = url.partition("://")
-    with_token = f"{scheme}://token:{{}}@{place}" if profile.accounts else url
+    """Write a file with one context, whose user may do everything."""
+    name = "pipeswarm-simulated"
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [
-            {"name": name, "cluster": {"server": with_token.format(quote(token, safe=""))}}
-            for name, token in tokens.items()
-        ],
-        "users": [{"name": name, "user": {"token": token}} for name, token in tokens.items()],
-        "contexts": [
-            {"name": name, "context": {"cluster": name, "user": name, "namespace": profile.namespace}}
-            for name in tokens
-        ],
-        "current-context": next(iter(tokens)),
+        "clusters": [{"name": name, "cluster": {"server": url}}],
+        "users": [{"name": name, "user": {"token": "simulated"}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": profile.namespace}}],
+        "current-context": name,
     }
     try:
         path.write_text(yaml.safe_dump(document))

@@ -15,21 +15,19 @@ from tests.support.kfp_api import call
 from tests.support.platforms import UNCACHED
 from tests.support.real_cluster_runs import namespace, step
 from tests.support.real_kubernetes import RealCluster
-from tests.support.servers import kubeconfig, until
-from tests.support.serving import QUICK, Serve, Served
+from tests.support.servers import Served, kubeconfig, until
+from tests.support.serving import QUICK, Serve
+from tests.support.serving import Served as Platform
 
 __all__ = ["namespace"]
 
 # A spot pool for the steps, and the platform's own pods on machines of theirs; steps take long enough to be evicted.
-LASTING = (
-    QUICK.replace("duration: 400ms", "duration: 600ms").replace("initial: 2, min: 2, max: 3}]", "initial: 1}]")
-    + "accounts: [{name: admin, token: admin, groups: ['system:masters']}, {name: nobody, token: nobody}]\n"
-)
+LASTING = QUICK.replace("duration: 400ms", "duration: 600ms").replace("initial: 2, min: 2, max: 3}]", "initial: 1}]")
 TEN_AT_ONCE = ["--rate", "20/s", "--for", "1s"]
 
 
 @pytest.fixture(scope="module")
-def platform(serve: Serve) -> Served:
+def platform(serve: Serve) -> Platform:
     return serve(profile=LASTING)
 
 
@@ -44,7 +42,7 @@ def pods_of_runs(core: client.CoreV1Api) -> list[client.V1Pod]:
 
 
 def test_evicted_steps_of_a_simulated_platform_are_tried_again_and_a_dry_run_changes_nothing(
-    platform: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    platform: Platform, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", platform.kubeconfig)
     core = client.CoreV1Api(config.new_client_from_config(platform.kubeconfig))
@@ -71,7 +69,7 @@ def test_evicted_steps_of_a_simulated_platform_are_tried_again_and_a_dry_run_cha
 
 
 def test_platform_pods_are_refused_and_a_missing_right_is_named(
-    platform: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    platform: Platform, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", platform.kubeconfig)
     found = evict(capsys, "--selector", "app=mysql")
@@ -85,14 +83,16 @@ def test_platform_pods_are_refused_and_a_missing_right_is_named(
     assert shown[3].startswith("Nothing was changed. With --yes: ")
     assert main(["evict", "--nodes", "--selector", "agentpool=pool"]) == 2
     assert "kubeflow/" in capsys.readouterr().err
-    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path / "nobody", platform.url, token="nobody"))
-    assert main(["evict"]) == 5
+    forbidden = {"kind": "Status", "code": 403, "message": 'User "u" cannot list resource "pods"'}
+    with Served(lambda _path, _query: (403, forbidden)) as server:
+        monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path / "nobody", server.url))
+        assert main(["evict"]) == 5
     said = capsys.readouterr().err
     assert 'cannot list resource "pods"' in said
     assert "docs/spot.md" in said
 
 
-def test_an_interrupted_notice_leaves_the_node_as_it_was(platform: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_notice_leaves_the_node_as_it_was(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", platform.kubeconfig)
     core = client.CoreV1Api(config.new_client_from_config(platform.kubeconfig))
     name = core.list_node().items[0].metadata.name
@@ -119,7 +119,7 @@ def test_an_interrupted_notice_leaves_the_node_as_it_was(platform: Served, monke
 def test_what_can_not_be_meant_ends_with_2(
     arguments: list[str],
     said: str,
-    platform: Served,
+    platform: Platform,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,8 +19,8 @@ from tests.support.rehearsal import Rehearsal, Shell
 # As the platforms' own manifests name them.
 DEPLOYMENTS = {"ml-pipeline", "ml-pipeline-persistenceagent", "workflow-controller", "mysql", "seaweedfs", "minio"}
 CHANGES = re.compile(r"kubectl (?:set|scale|patch|drain|edit|exec|rollout restart)\b")
-# Python for the pipeline's author; what is asked on a machine, not in the cluster.
-ELSEWHERE = re.compile(r"^\w+\.set_|^timedatectl")
+# Python for the pipeline's author; what is asked on a machine or in a container, not of the cluster.
+ELSEWHERE = re.compile(r"^\w+\.set_|^timedatectl|^kubectl exec")
 KUBELETS = re.compile(r"kubectl (?:exec|top|logs|rollout status)\b")  # without them, no pod runs
 EDITOR = """sed -i -e 's/requests.cpu: "4"/requests.cpu: "400"/' -e '/^  parallelism:/d'"""
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

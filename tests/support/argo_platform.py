@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kube_api.documents import Documents
+from harness.simulator.kube_api.creations import Creations
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
@@ -42,7 +42,7 @@ class ArgoPlatform:
         self.platform.workflow_watchers.append(view.workflow_changed)
         self._view = view
         self._actions = ClusterActions(view, lambda: None)
-        self._documents = Documents(view.store, self._actions, lambda: BEGUN_AT)
+        self._creations = Creations(view.store, self._actions, lambda: BEGUN_AT)
         self._numbers = itertools.count()
 
     def create(self, kind: str, name: str, namespace: str = "kubeflow", **content: Any) -> None:
@@ -50,7 +50,7 @@ class ArgoPlatform:
         resource = self._type(kind)
         metadata = {"name": name, **content.pop("metadata", {})}
         namespace = namespace if resource.namespaced else ""
-        self._documents.create(resource, namespace, {"kind": kind, "metadata": metadata, **content})
+        self._creations.create(resource, namespace, {"kind": kind, "metadata": metadata, **content})
 
     def run(self, until_s: float = 1000.0) -> None:
         """Let time pass until an instant."""

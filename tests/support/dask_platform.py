@@ -9,7 +9,7 @@ import orjson
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import ApiError
-from harness.simulator.kube_api.documents import Documents
+from harness.simulator.kube_api.creations import Creations
 from harness.simulator.kube_api.writing import Target, delete
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.view import KubernetesView
@@ -28,7 +28,7 @@ class DaskPlatform:
         self.platform = Platform(profile(*pools, **settings), 0, view)
         view.follow(self.platform)
         self._actions = ClusterActions(view, lambda: None)
-        self._documents = Documents(view.store, self._actions, lambda: BEGUN_AT)
+        self._creations = Creations(view.store, self._actions, lambda: BEGUN_AT)
         self._store = view.store
         self.asked: list[HttpRequest] = []
 
@@ -43,7 +43,7 @@ class DaskPlatform:
     def create(self, kind: str, namespace: str, document: Mapping[str, Any]) -> Mapping[str, Any]:
         """Create an object; returns what the API shows."""
         resource = next(each for each in self._store.resources if each.kind == kind)
-        return self._documents.create(resource, namespace, dict(document)).manifest(resource)
+        return self._creations.create(resource, namespace, dict(document)).manifest(resource)
 
     def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         """Change an object as a client's merge patch does."""
@@ -52,7 +52,7 @@ class DaskPlatform:
     def delete(self, kind: str, namespace: str, name: str) -> None:
         """Delete an object."""
         resource = next(each for each in self._store.resources if each.kind == kind)
-        delete(Target(self._store, resource, namespace, name), self._documents, {}, {})
+        delete(Target(self._store, resource, namespace, name), self._actions, {}, {})
 
     def objects(self, kind: str, namespace: str = "") -> dict[str, Any]:
         """The objects of a kind by name, as the API shows them."""
@@ -79,10 +79,10 @@ class DaskPlatform:
         _, namespace, plural, *named = rest
         resource = next(each for each in types if each.plural == plural)
         if request.method == "POST":
-            made = self._documents.create(resource, namespace, orjson.loads(request.body))
+            made = self._creations.create(resource, namespace, orjson.loads(request.body))
             return 201, made.typed_manifest(resource)
         if request.method == "DELETE":
-            delete(Target(self._store, resource, namespace, named[0]), self._documents, {}, {})
+            delete(Target(self._store, resource, namespace, named[0]), self._actions, {}, {})
             return 200, {"kind": "Status", "status": "Success"}
         wanted = dict(
             each.split("=") for each in "".join(parse_qs(url.query).get("labelSelector", [])).split(",") if each

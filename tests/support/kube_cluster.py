@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import yaml
@@ -17,7 +16,6 @@ from aiohttp import web
 
 from harness.simulator.kube_api import ApiError, ObjectStore, Resource, resources
 from harness.simulator.kube_api.patches import merge
-from harness.simulator.kube_api.rbac import User, usual_objects
 from harness.simulator.kube_api.resources import shown
 from harness.simulator.kube_api.routes import mount
 
@@ -118,7 +116,6 @@ def types() -> list[Resource]:
         resources.priority_classes(**shown(as_is)),
         resources.workflows(**shown(as_is)),
         resources.service_accounts(**shown(as_is)),
-        *(each(**shown(as_is)) for each in resources.RBAC_TYPES),
         resources.node_metrics(
             **shown(as_is),
             listing=lambda: [("", "node-0", {"metadata": {"name": "node-0"}, **at, "usage": usage})],
@@ -145,8 +142,6 @@ class Cluster:
 
     def __init__(self, history: int = 50_000) -> None:
         self.store = ObjectStore(types(), history)
-        for plural, manifest in usual_objects():
-            self.add(plural, {**manifest, "metadata": metadata(**manifest["metadata"])})
         self.asked: list[tuple[object, ...]] = []
         self.guarded: set[str] = set()
 
@@ -205,9 +200,8 @@ class Cluster:
 class Server:
     """The API of a cluster on the loopback interface, its event loop in a thread of its own."""
 
-    def __init__(self, cluster: Cluster, folder: Path, accounts: Mapping[str, User]) -> None:
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster = cluster
-        self._accounts = accounts
         self.url = ""
         self.kubeconfig = folder / "kubeconfig"
         self._loop = asyncio.new_event_loop()
@@ -232,7 +226,7 @@ class Server:
 
     async def _serve(self) -> web.AppRunner:
         app = web.Application()
-        mount(app, self.cluster.store, self.cluster, time.time_ns, self._accounts)
+        mount(app, self.cluster.store, self.cluster, time.time_ns)
         runner = web.AppRunner(app, shutdown_timeout=1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -262,8 +256,8 @@ class Server:
 
 
 @contextmanager
-def serve(cluster: Cluster, folder: Path, accounts: Mapping[str, User] = MappingProxyType({})) -> Iterator[Server]:
-    server = Server(cluster, folder, accounts)
+def serve(cluster: Cluster, folder: Path) -> Iterator[Server]:
+    server = Server(cluster, folder)
     server.start()
     try:
         yield server

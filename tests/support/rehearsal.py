@@ -23,7 +23,6 @@ from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
 from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_api.routes import mount
 from harness.simulator.kube_objects.actions import ClusterActions
-from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
@@ -144,7 +143,6 @@ def _served(view: KubernetesView) -> Iterator[str]:
         clock = view.platform.loop
         app = web.Application()
         actions = ClusterActions(view, lambda: None)
-        Executions(view, lambda: None).mount(app)
         Logs(view, lambda: None).mount(app)
         mount(app, view.store, actions, lambda: ORIGIN_AT + int(clock.now * 1e9))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)

@@ -1,16 +1,16 @@
-"""The columns of `kubectl get` by type, as on a real server (1.36); values come from the rendered manifest."""
+"""The columns of `kubectl get` for the types that operators watch; values come from the rendered manifest.
 
-from collections.abc import Iterable
+Other types show their name and age, and none shows more with ``-o wide``.
+"""
+
 from typing import Any
 
-from harness.model.units import parse_quantity
 from harness.simulator.kube_api.resource import Column, Manifest, Since
 
 NONE = "<none>"
-_UNKNOWN = "<unknown>"
 
 
-def text_at(manifest: Manifest, path: str, missing: str = NONE) -> str:
+def text_at(manifest: Manifest, path: str, missing: str = "") -> str:
     """The value at a dotted path as text; `missing` if there is none."""
     value: Any = manifest
     for key in path.split("."):
@@ -18,17 +18,16 @@ def text_at(manifest: Manifest, path: str, missing: str = NONE) -> str:
     return missing if value is None or value == "" else str(value)
 
 
-def _created(manifest: Manifest) -> Since:
-    return Since(manifest["metadata"].get("creationTimestamp"))
+def _text(name: str, path: str, missing: str = "") -> Column:
+    return Column(name, lambda it: text_at(it, path, missing))
 
 
-NAME = Column("Name", "string", lambda manifest: manifest["metadata"]["name"], format="name", description="The name.")
-AGE = Column("Age", "string", _created, description="Time since the object was created.")
+def _age(name: str, path: str) -> Column:
+    return Column(name, lambda it: Since(text_at(it, path) or it["metadata"].get("creationTimestamp")))
 
 
-def text_column(name: str, path: str, missing: str = "", *, priority: int = 0, description: str = "") -> Column:
-    """A column for the value at a dotted path, as text."""
-    return Column(name, "string", lambda it: text_at(it, path, missing), priority, description=description)
+NAME = Column("Name", lambda manifest: manifest["metadata"]["name"])
+AGE = _age("Age", "metadata.creationTimestamp")
 
 
 def _node_status(manifest: Manifest) -> str:
@@ -38,34 +37,7 @@ def _node_status(manifest: Manifest) -> str:
     return f"{status},SchedulingDisabled" if manifest.get("spec", {}).get("unschedulable") else status
 
 
-def _node_roles(manifest: Manifest) -> str:
-    labels = manifest["metadata"].get("labels", {})
-    prefix = "node-role.kubernetes.io/"
-    roles = {key.removeprefix(prefix) for key in labels if key.startswith(prefix) and key != prefix}
-    roles |= {value for key, value in labels.items() if key == "kubernetes.io/role" and value}
-    return ",".join(sorted(roles)) or NONE
-
-
-def _node_address(kind: str) -> Any:
-    def read(manifest: Manifest) -> str:
-        addresses = manifest.get("status", {}).get("addresses", [])
-        return next((each["address"] for each in addresses if each["type"] == kind), NONE)
-
-    return read
-
-
-NODE_COLUMNS = (
-    NAME,
-    Column("Status", "string", _node_status, description="Whether the node is ready and schedulable."),
-    Column("Roles", "string", _node_roles, description="The roles that the node's labels name."),
-    AGE,
-    text_column("Version", "status.nodeInfo.kubeletVersion", description="The kubelet's version."),
-    Column("Internal-IP", "string", _node_address("InternalIP"), priority=1),
-    Column("External-IP", "string", _node_address("ExternalIP"), priority=1),
-    text_column("OS-Image", "status.nodeInfo.osImage", _UNKNOWN, priority=1),
-    text_column("Kernel-Version", "status.nodeInfo.kernelVersion", _UNKNOWN, priority=1),
-    text_column("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", _UNKNOWN, priority=1),
-)
+NODE_COLUMNS = (NAME, Column("Status", _node_status), AGE, _text("Version", "status.nodeInfo.kubeletVersion"))
 
 
 def _object_of_event(manifest: Manifest) -> str:
@@ -73,99 +45,30 @@ def _object_of_event(manifest: Manifest) -> str:
     return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
 
 
-def _event_source(manifest: Manifest) -> str:
-    source = manifest.get("source") or manifest.get("deprecatedSource") or {}
-    component = source.get("component") or manifest.get("reportingComponent") or manifest.get("reportingController")
-    return ", ".join(each for each in (component, source.get("host") or manifest.get("reportingInstance")) if each)
-
-
-def _event_seen(stamps: Iterable[str], age: bool) -> Any:
-    def read(manifest: Manifest) -> Since:
-        found = (manifest.get("series") or {}).get("lastObservedTime") if age else None
-        found = found or next((manifest[each] for each in stamps if manifest.get(each)), None)
-        return Since(found or manifest["metadata"].get("creationTimestamp"))
-
-    return read
-
-
-def _event_count(manifest: Manifest) -> int:
-    series = (manifest.get("series") or {}).get("count")
-    return int(series or manifest.get("count") or manifest.get("deprecatedCount") or 1)
-
-
-_LAST_STAMPS = ("lastTimestamp", "deprecatedLastTimestamp", "eventTime")
-_FIRST_STAMPS = ("firstTimestamp", "deprecatedFirstTimestamp", "eventTime")
-
 EVENT_COLUMNS = (
-    Column("Last Seen", "string", _event_seen(_LAST_STAMPS, age=True), description="Time since it last happened."),
-    text_column("Type", "type", description="Normal or Warning."),
-    text_column("Reason", "reason", description="The reason, in one word."),
-    Column("Object", "string", _object_of_event, description="The object of the event."),
     Column(
-        "Subobject",
-        "string",
-        lambda it: text_at(it, "involvedObject.fieldPath", text_at(it, "regarding.fieldPath", "")),
-        priority=1,
+        "Last Seen",
+        lambda it: Since(
+            it.get("lastTimestamp") or it.get("deprecatedLastTimestamp") or it["metadata"].get("creationTimestamp")
+        ),
     ),
-    Column("Source", "string", _event_source, priority=1),
-    Column("Message", "string", lambda it: text_at(it, "message", text_at(it, "note", "")).strip()),
-    Column("First Seen", "string", _event_seen(_FIRST_STAMPS, age=False), priority=1),
-    Column("Count", "string", _event_count, priority=1),
-    Column("Name", "string", lambda it: it["metadata"]["name"], priority=1, format="name"),
+    _text("Type", "type"),
+    _text("Reason", "reason"),
+    Column("Object", _object_of_event),
+    Column("Message", lambda it: text_at(it, "message", text_at(it, "note")).strip()),
 )
-
-_ACCESS_MODES = {
-    "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
-}  # fmt: skip
 
 
 def _claim_status(manifest: Manifest) -> str:
-    return "Terminating" if manifest["metadata"].get("deletionTimestamp") else text_at(manifest, "status.phase", "")
-
-
-def _claim_capacity(manifest: Manifest) -> str:
-    if not manifest.get("spec", {}).get("volumeName"):
-        return ""
-    return text_at(manifest, "status.capacity.storage", "0")
-
-
-def _claim_modes(manifest: Manifest) -> str:
-    if not manifest.get("spec", {}).get("volumeName"):
-        return ""
-    return ",".join(_ACCESS_MODES.get(each, each) for each in manifest.get("status", {}).get("accessModes", []))
+    return "Terminating" if manifest["metadata"].get("deletionTimestamp") else text_at(manifest, "status.phase")
 
 
 CLAIM_COLUMNS = (
     NAME,
-    Column("Status", "string", _claim_status, description="Pending, Bound or Lost."),
-    text_column("Volume", "spec.volumeName", description="The bound volume."),
-    Column("Capacity", "string", _claim_capacity),
-    Column("Access Modes", "string", _claim_modes),
-    text_column("StorageClass", "spec.storageClassName"),
-    text_column("VolumeAttributesClass", "spec.volumeAttributesClassName", "<unset>"),
-    AGE,
-    text_column("VolumeMode", "spec.volumeMode", "<unset>", priority=1),
-)
-
-
-def _default_name(manifest: Manifest) -> str:
-    annotations = manifest["metadata"].get("annotations", {})
-    default = annotations.get("storageclass.kubernetes.io/is-default-class") == "true"
-    return f"{manifest['metadata']['name']} (default)" if default else str(manifest["metadata"]["name"])
-
-
-STORAGE_CLASS_COLUMNS = (
-    Column("Name", "string", _default_name, format="name", description="The name, and whether it is the default."),
-    text_column("Provisioner", "provisioner", description="The provisioner of its volumes."),
-    text_column("ReclaimPolicy", "reclaimPolicy", "Delete"),
-    text_column("VolumeBindingMode", "volumeBindingMode", "Immediate"),
-    Column("AllowVolumeExpansion", "string", lambda it: bool(it.get("allowVolumeExpansion"))),
-    AGE,
-)
-
-CONFIG_MAP_COLUMNS = (
-    NAME,
-    Column("Data", "string", lambda it: len(it.get("data") or ()) + len(it.get("binaryData") or ())),
+    Column("Status", _claim_status),
+    _text("Volume", "spec.volumeName"),
+    _text("Capacity", "status.capacity.storage"),
+    _text("StorageClass", "spec.storageClassName"),
     AGE,
 )
 
@@ -175,141 +78,116 @@ def _replicas(kind: str) -> Any:
 
 
 def _deployment_ready(manifest: Manifest) -> str:
-    wanted = manifest.get("spec", {}).get("replicas", 1)
-    return f"{manifest.get('status', {}).get('readyReplicas') or 0}/{wanted}"
+    return f"{_replicas('readyReplicas')(manifest)}/{manifest.get('spec', {}).get('replicas', 1)}"
 
 
-def _containers(field: str) -> Any:
-    def read(manifest: Manifest) -> str:
-        template = manifest.get("spec", {}).get("template", {}).get("spec", {})
-        return ",".join(each.get(field, "") for each in template.get("containers", []))
-
-    return read
-
-
-def _selector(manifest: Manifest) -> str:
-    labels = manifest.get("spec", {}).get("selector", {}).get("matchLabels", {})
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
-
-
-_TEMPLATE_COLUMNS = (
-    Column("Containers", "string", _containers("name"), priority=1),
-    Column("Images", "string", _containers("image"), priority=1),
-    Column("Selector", "string", _selector, priority=1),
-)
 DEPLOYMENT_COLUMNS = (
     NAME,
-    Column("Ready", "string", _deployment_ready, description="Ready and desired pods."),
-    Column("Up-to-date", "string", _replicas("updatedReplicas")),
-    Column("Available", "string", _replicas("availableReplicas")),
-    AGE,
-    *_TEMPLATE_COLUMNS,
-)
-
-REPLICA_SET_COLUMNS = (
-    NAME,
-    Column("Desired", "integer", lambda it: it.get("spec", {}).get("replicas", 1), description="Desired pods."),
-    Column("Current", "integer", _replicas("replicas"), description="Current pods."),
-    Column("Ready", "integer", _replicas("readyReplicas"), description="Pods that are ready."),
-    AGE,
-    *_TEMPLATE_COLUMNS,
-)
-
-
-NAMESPACE_COLUMNS = (
-    NAME,
-    text_column("Status", "status.phase", description="Active or Terminating."),
+    Column("Ready", _deployment_ready),
+    Column("Up-to-date", _replicas("updatedReplicas")),
+    Column("Available", _replicas("availableReplicas")),
     AGE,
 )
 
 
-def _quota(*, limits: bool) -> Any:
-    """Used and allowed amounts: of limits, or of requests and counts."""
-
-    def read(manifest: Manifest) -> str:
-        status = manifest.get("status", {})
-        hard, used = status.get("hard", {}), status.get("used", {})
-        names = sorted(name for name in hard if name.startswith("limits") == limits)
-        return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
-
-    return read
+def _quota(manifest: Manifest) -> str:
+    """Used and allowed amounts."""
+    status = manifest.get("status", {})
+    hard, used = status.get("hard", {}), status.get("used", {})
+    return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard))
 
 
-QUOTA_COLUMNS = (
+QUOTA_COLUMNS = (NAME, AGE, Column("Request", _quota))
+PRIORITY_CLASS_COLUMNS = (NAME, Column("Value", lambda it: it["value"]), AGE)
+MACHINES_COLUMNS = (
     NAME,
-    Column("Request", "string", _quota(limits=False), description="Used and allowed requests."),
-    Column("Limit", "string", _quota(limits=True), description="Used and allowed limits."),
+    Column("Replicas", _replicas("replicas")),
+    Column("Ready", _replicas("readyReplicas")),
+    _text("Phase", "status.phase"),
     AGE,
 )
-
-PRIORITY_CLASS_COLUMNS = (
-    NAME,
-    Column("Value", "integer", lambda it: it["value"], description="The priority of pods of the class."),
-    Column("Global-Default", "boolean", lambda it: bool(it.get("globalDefault")), description="If it is the default."),
-    AGE,
-    Column("PreemptionPolicy", "string", lambda it: it.get("preemptionPolicy", ""), description="Whether it preempts."),
-)
-
-LEASE_COLUMNS = (
-    NAME,
-    text_column("Holder", "spec.holderIdentity", description="The holder of the lease."),
-    AGE,
-)
-
-MACHINES_COLUMNS = (  # as Cluster API's definition has them
-    NAME,
-    text_column("Cluster", "spec.clusterName", description="The cluster."),
-    Column("Replicas", "integer", _replicas("replicas"), description="Current machines."),
-    Column("Ready", "integer", _replicas("readyReplicas"), description="Nodes that are ready."),
-    Column("Updated", "integer", _replicas("updatedReplicas"), description="Machines of the latest revision."),
-    Column("Unavailable", "integer", _replicas("unavailableReplicas"), description="Machines that are not ready."),
-    text_column("Phase", "status.phase", description="ScalingUp or Running."),
-    Column("Age", "date", _created, description="Time since the object was created."),
-)
-
 WORKFLOW_COLUMNS = (
     NAME,
-    text_column("Status", "status.phase", description="The workflow's phase."),
-    Column("Age", "date", lambda it: Since(it.get("status", {}).get("startedAt")), description="Time since its start."),
-    text_column("Message", "status.message", description="Why it is in this phase."),
+    _text("Status", "status.phase"),
+    _age("Age", "status.startedAt"),
+    _text("Message", "status.message"),
 )
+DASK_CLUSTER_COLUMNS = (NAME, _text("Workers", "spec.worker.replicas"), _text("Status", "status.phase"), AGE)
 
-DASK_CLUSTER_COLUMNS = (
+
+def _statuses(manifest: Manifest, kind: str = "containerStatuses") -> list[dict[str, Any]]:
+    return manifest.get("status", {}).get(kind) or []
+
+
+def _pod_ready(manifest: Manifest) -> str:
+    ready = sum(1 for each in _statuses(manifest) if each.get("ready") and "running" in each.get("state", {}))
+    return f"{ready}/{len(manifest.get('spec', {}).get('containers', []))}"
+
+
+def _ended_as(state: dict[str, Any]) -> str:
+    if state.get("reason"):
+        return str(state["reason"])
+    return f"Signal:{state['signal']}" if state.get("signal") else f"ExitCode:{state.get('exitCode', 0)}"
+
+
+def _initializing(manifest: Manifest) -> str:
+    """The pod's status while an init container has not finished; "" when all have."""
+    count = len(manifest.get("spec", {}).get("initContainers", []))
+    for index, each in enumerate(_statuses(manifest, "initContainerStatuses")):
+        state = each.get("state", {})
+        if "terminated" in state:
+            if state["terminated"].get("exitCode", 0) == 0:
+                continue
+            return f"Init:{_ended_as(state['terminated'])}"
+        waiting = state.get("waiting", {}).get("reason")
+        return f"Init:{waiting}" if waiting not in (None, "", "PodInitializing") else f"Init:{index}/{count}"
+    return ""
+
+
+def _container_reason(manifest: Manifest, otherwise: str) -> str:
+    """The reason of the first container with one; Running if another container still runs."""
+    reason, runs = otherwise, False
+    for each in reversed(_statuses(manifest)):
+        state = each.get("state", {})
+        if state.get("waiting", {}).get("reason"):
+            reason = state["waiting"]["reason"]
+        elif "terminated" in state:
+            reason = _ended_as(state["terminated"])
+        elif each.get("ready") and "running" in state:
+            runs = True
+    if reason == "Completed" and runs:
+        conditions = manifest.get("status", {}).get("conditions", [])
+        is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+        return "Running" if is_ready else "NotReady"
+    return reason
+
+
+def _pod_status(manifest: Manifest) -> str:
+    status = manifest.get("status", {})
+    own_reason = status.get("reason")
+    conditions = status.get("conditions", [])
+    reason = own_reason or status.get("phase", "")
+    if any(each["type"] == "PodScheduled" and each.get("reason") == "SchedulingGated" for each in conditions):
+        reason = "SchedulingGated"
+    reason = _initializing(manifest) or _container_reason(manifest, reason)
+    if manifest["metadata"].get("deletionTimestamp"):
+        return "Unknown" if own_reason == "NodeLost" else "Terminating"
+    return reason
+
+
+def _pod_restarts(manifest: Manifest) -> object:
+    """The number of restarts, and the time since the last."""
+    statuses = _statuses(manifest)
+    count = sum(each.get("restartCount", 0) for each in statuses)
+    ends = (each.get("lastState", {}).get("terminated", {}).get("finishedAt") for each in statuses)
+    last = max((each for each in ends if each), default=None)
+    return Since(last, before=f"{count} (", after=" ago)") if count and last else str(count)
+
+
+POD_COLUMNS = (
     NAME,
-    text_column("Workers", "spec.worker.replicas", description="The number of desired worker Pods"),
-    text_column("Status", "status.phase"),
+    Column("Ready", _pod_ready),
+    Column("Status", _pod_status),
+    Column("Restarts", _pod_restarts),
     AGE,
-)
-DASK_GROUP_COLUMNS = (NAME, text_column("Workers", "spec.worker.replicas"), AGE)
-DASK_AUTOSCALER_COLUMNS = (
-    NAME,
-    text_column("Cluster", "spec.cluster", description="Cluster to autoscale"),
-    text_column("Minimum", "spec.minimum"),
-    text_column("Maximum", "spec.maximum"),
-    AGE,
-)
-
-NODE_METRICS_COLUMNS = (
-    NAME,
-    text_column("cpu", "usage.cpu"),
-    text_column("memory", "usage.memory"),
-    text_column("window", "window"),
-)
-
-
-def _pod_usage(kind: str) -> Any:
-    """The sum over the containers: cores in ``n``, bytes in ``Ki``."""
-
-    def read(manifest: Manifest) -> str:
-        total = sum(parse_quantity(each.get("usage", {}).get(kind, "0")) for each in manifest.get("containers", []))
-        return f"{round(total * 1e9)}n" if kind == "cpu" else f"{round(total / 1024)}Ki"
-
-    return read
-
-
-POD_METRICS_COLUMNS = (
-    NAME,
-    Column("cpu", "string", _pod_usage("cpu")),
-    Column("memory", "string", _pod_usage("memory")),
-    text_column("window", "window"),
 )

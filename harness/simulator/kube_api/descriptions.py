@@ -9,14 +9,13 @@ from aiohttp import web
 from harness.simulator.kube_api import discovery
 from harness.simulator.kube_api.errors import unknown_path
 from harness.simulator.kube_api.resource import Resource
-from harness.simulator.kube_api.reviews import REVIEWS
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def add_descriptions(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
-    """Serve the version, the groups and types, reviews among them, and their schemas."""
-    _add_discovery(router, (*resources, *REVIEWS))
+    """Serve the version, the groups and types, and their schemas."""
+    _add_discovery(router, resources)
     _add_openapi(router, resources)
 
 

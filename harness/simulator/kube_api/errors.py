@@ -78,11 +78,6 @@ def not_creatable(resource: Resource) -> ApiError:
     return ApiError(403, "Forbidden", message, {**details, "kind": resource.plural})
 
 
-def unauthorized() -> ApiError:
-    """401: nobody has this token."""
-    return ApiError(401, "Unauthorized", "Unauthorized")
-
-
 def already_exists(resource: Resource, name: str) -> ApiError:
     """409: there is an object of this name."""
     return ApiError(409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', _about(resource, name))

@@ -23,14 +23,10 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of `kubectl get`. `value` reads a manifest; `priority` above 0 shows it with ``-o wide`` only."""
+    """One column of `kubectl get`; `value` reads a manifest."""
 
     name: str
-    type: str
     value: Callable[[Manifest], object]  # a string, a number, or `Since`
-    priority: int = 0
-    format: str = ""
-    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,6 @@ class Resource:
     labels: Callable[[Snapshot], Mapping[str, str]]
     fields: Callable[[Snapshot], Mapping[str, str]]  # values of the field selectors
     columns: tuple[Column, ...] = ()
-    row_conditions: Callable[[Manifest], list[dict[str, str]]] | None = None  # conditions of a table row
     short_names: tuple[str, ...] = ()
     listing: Callable[[], Iterable[tuple[str, str, Snapshot]]] | None = None
     selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # supported field selectors
@@ -58,7 +53,6 @@ class Resource:
     verbs: tuple[str, ...] = ALL_VERBS  # of stored types; computed ones have `READ_VERBS`
     subresources: tuple[str, ...] = ()  # any of "eviction", "scale", "status"
     returns_deleted: bool = False  # a delete returns the object instead of a Status
-    documents: bool = False  # the snapshots are manifests that clients make and change, without the model
     custom: bool = False  # from a CustomResourceDefinition: list items repeat their type
 
     @property

@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypedDict
 
-from harness.simulator.kube_api import columns, service_columns
-from harness.simulator.kube_api.pod_columns import POD_COLUMNS, pod_completion
-from harness.simulator.kube_api.rbac import GROUP as RBAC
-from harness.simulator.kube_api.resource import ALL_VERBS, DOCUMENT_VERBS, Column, Manifest, Resource, Snapshot
+from harness.simulator.kube_api import columns
+from harness.simulator.kube_api.resource import ALL_VERBS, DOCUMENT_VERBS, Manifest, Resource, Snapshot
 
 _NAMED = ("metadata.name", "metadata.namespace")
 _ONE_BY_ONE = tuple(each for each in ALL_VERBS if each != "deletecollection")
@@ -38,7 +36,7 @@ nodes = _resource(
     subresources=("status",),
 )  # fmt: skip
 pods = _resource(
-    "Pod", short="po", columns=POD_COLUMNS, row_conditions=pod_completion, categories=("all",), returns_deleted=True,
+    "Pod", short="po", columns=columns.POD_COLUMNS, categories=("all",), returns_deleted=True,
     verbs=DOCUMENT_VERBS,
     subresources=("eviction", "status"),
     fields=(
@@ -48,27 +46,24 @@ pods = _resource(
 )  # fmt: skip
 events = _resource("Event", short="ev", columns=columns.EVENT_COLUMNS, fields=_EVENT_FIELDS)
 namespaces = _resource(
-    "Namespace", short="ns", namespaced=False, columns=columns.NAMESPACE_COLUMNS,
+    "Namespace", short="ns", namespaced=False,
     fields=("status.phase",), subresources=("status",), verbs=_ONE_BY_ONE,
 )  # fmt: skip
 persistent_volume_claims = _resource(
     "PersistentVolumeClaim", short="pvc", columns=columns.CLAIM_COLUMNS, returns_deleted=True, subresources=("status",)
 )
-config_maps = _resource("ConfigMap", short="cm", columns=columns.CONFIG_MAP_COLUMNS, verbs=DOCUMENT_VERBS)
+config_maps = _resource("ConfigMap", short="cm", verbs=DOCUMENT_VERBS)
 storage_classes = _resource(
-    "StorageClass", "storage.k8s.io", plural="storageclasses", short="sc", namespaced=False,
-    columns=columns.STORAGE_CLASS_COLUMNS, returns_deleted=True,
+    "StorageClass", "storage.k8s.io", plural="storageclasses", short="sc", namespaced=False, returns_deleted=True,
 )  # fmt: skip
-endpoint_slices = _resource("EndpointSlice", "discovery.k8s.io", columns=service_columns.ENDPOINT_SLICE_COLUMNS)
+endpoint_slices = _resource("EndpointSlice", "discovery.k8s.io")
 deployments = _resource(
     "Deployment", "apps", short="deploy", columns=columns.DEPLOYMENT_COLUMNS, categories=("all",),
     subresources=("scale", "status"),
 )  # fmt: skip
-replica_sets = _resource(
-    "ReplicaSet", "apps", short="rs", columns=columns.REPLICA_SET_COLUMNS, categories=("all",), subresources=("status",)
-)
+replica_sets = _resource("ReplicaSet", "apps", short="rs", categories=("all",), subresources=("status",))
 services = _resource(
-    "Service", short="svc", columns=service_columns.SERVICE_COLUMNS, categories=("all",), returns_deleted=True,
+    "Service", short="svc", categories=("all",), returns_deleted=True,
     subresources=("status",), fields=("spec.clusterIP", "spec.type"), verbs=_ONE_BY_ONE,
 )  # fmt: skip
 resource_quotas = _resource(
@@ -78,42 +73,28 @@ priority_classes = _resource(
     "PriorityClass", "scheduling.k8s.io", plural="priorityclasses", short="pc", namespaced=False,
     columns=columns.PRIORITY_CLASS_COLUMNS,
 )  # fmt: skip
-_BINDING_COLUMNS = (
-    columns.NAME,
-    Column("Role", "string", lambda it: "{kind}/{name}".format(**it["roleRef"]), description="The role that it gives."),
-    columns.AGE,
-)
-service_accounts = _resource("ServiceAccount", short="sa", documents=True, verbs=DOCUMENT_VERBS)
-_of_rbac = partial(_resource, group=RBAC, documents=True, verbs=DOCUMENT_VERBS)
-roles = _of_rbac("Role")
-role_bindings = _of_rbac("RoleBinding", columns=_BINDING_COLUMNS)
-cluster_roles = _of_rbac("ClusterRole", namespaced=False)
-cluster_role_bindings = _of_rbac("ClusterRoleBinding", namespaced=False, columns=_BINDING_COLUMNS)
-RBAC_TYPES = (roles, role_bindings, cluster_roles, cluster_role_bindings)
+service_accounts = _resource("ServiceAccount", short="sa")
 # Of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed.
-leases = _resource("Lease", "coordination.k8s.io", columns=columns.LEASE_COLUMNS)
+leases = _resource("Lease", "coordination.k8s.io")
 _of_argo = partial(_resource, group="argoproj.io", version="v1alpha1", custom=True, verbs=DOCUMENT_VERBS)
 workflows = _of_argo("Workflow", short="wf", columns=columns.WORKFLOW_COLUMNS)
-_ARGO_COLUMNS = (columns.NAME, columns.AGE)
-workflow_templates = _of_argo("WorkflowTemplate", short="wftmpl", columns=_ARGO_COLUMNS)
+workflow_templates = _of_argo("WorkflowTemplate", short="wftmpl")
 cluster_workflow_templates = _of_argo(
-    "ClusterWorkflowTemplate", short="clusterwftmpl cwft", namespaced=False, columns=_ARGO_COLUMNS
+    "ClusterWorkflowTemplate", short="clusterwftmpl cwft", namespaced=False
 )  # fmt: skip
-cron_workflows = _of_argo("CronWorkflow", short="cwf cronwf", columns=_ARGO_COLUMNS)
+cron_workflows = _of_argo("CronWorkflow", short="cwf cronwf")
 ARGO_TYPES = (workflow_templates, cluster_workflow_templates, cron_workflows)
 _of_dask = partial(_resource, group="kubernetes.dask.org", custom=True, verbs=DOCUMENT_VERBS)
 dask_clusters = _of_dask("DaskCluster", short="dsk", columns=columns.DASK_CLUSTER_COLUMNS)
-dask_worker_groups = _of_dask("DaskWorkerGroup", columns=columns.DASK_GROUP_COLUMNS)
-dask_autoscalers = _of_dask("DaskAutoscaler", columns=columns.DASK_AUTOSCALER_COLUMNS)
+dask_worker_groups = _of_dask("DaskWorkerGroup")
+dask_autoscalers = _of_dask("DaskAutoscaler")
 DASK_TYPES = (dask_clusters, dask_worker_groups, dask_autoscalers)
 machine_deployments = _resource(  # node pools, as Cluster API manages them
     "MachineDeployment", "cluster.x-k8s.io", "v1beta1", short="md", columns=columns.MACHINES_COLUMNS, custom=True,
     subresources=("scale", "status"),
 )  # fmt: skip
-node_metrics = _resource(
-    "NodeMetrics", "metrics.k8s.io", "v1beta1", plural="nodes", namespaced=False, columns=columns.NODE_METRICS_COLUMNS
-)
-pod_metrics = _resource("PodMetrics", "metrics.k8s.io", "v1beta1", plural="pods", columns=columns.POD_METRICS_COLUMNS)
+node_metrics = _resource("NodeMetrics", "metrics.k8s.io", "v1beta1", plural="nodes", namespaced=False)
+pod_metrics = _resource("PodMetrics", "metrics.k8s.io", "v1beta1", plural="pods")
 
 _EVENTS_V1_FIELDS = {
     **{each: each for each in (*_NAMED, "reason", "type")},

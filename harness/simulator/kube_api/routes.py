@@ -1,64 +1,55 @@
 """The routes of the Kubernetes API."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from aiohttp import web
 
 from harness.simulator.kube_api import writing
-from harness.simulator.kube_api.access import Access
 from harness.simulator.kube_api.actions import Actions
+from harness.simulator.kube_api.creations import Creations
 from harness.simulator.kube_api.descriptions import add_descriptions, json_answer
-from harness.simulator.kube_api.documents import Documents
 from harness.simulator.kube_api.errors import ApiError, method_not_allowed, not_creatable, not_found, unknown_path
 from harness.simulator.kube_api.listing import read_page
 from harness.simulator.kube_api.options import ListOptions, flag, parse_options
-from harness.simulator.kube_api.rbac import User
 from harness.simulator.kube_api.resource import Resource
-from harness.simulator.kube_api.reviews import REVIEWS, add_reviews
 from harness.simulator.kube_api.shapes import TAIL, Plain, Shape, negotiate
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 from harness.simulator.kube_api.watching import watch
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+_MAY = {"metadata": {"creationTimestamp": None}, "status": {"allowed": True}}
+_REVIEW = "/apis/authorization.k8s.io/v1"
 _RENDERED_AT_ONCE = 500  # objects; then other requests get a turn
 
 _watches = web.AppKey("kubeapi_watches", set[asyncio.Task[Any]])
 
 
-def mount(
-    app: web.Application,
-    store: ObjectStore,
-    actions: Actions,
-    now: Callable[[], int],
-    accounts: Mapping[str, User] = MappingProxyType({}),
-) -> None:
-    """Serve the store's objects under ``/api`` and ``/apis``, with discovery, OpenAPI, reviews and health checks.
+def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
+    """Serve the store's objects under ``/api`` and ``/apis``, with discovery, OpenAPI and health checks.
+
+    Every client may do everything, with any token and with none.
 
     Args:
         app: an application that has not started.
         store: the objects; can be written to at any time from the same event loop.
         actions: carries out clients' writes.
         now: the present in UTC ns, for the ages in tables.
-        accounts: users by bearer token, whose rights are the store's roles and bindings. Without any, every client may
-            do everything.
     """
     app[_watches] = set()
     app.on_shutdown.append(_end_watches)
     ours = partial(_is_below, _roots(store))
-    access, documents = Access(store, accounts), Documents(store, actions, now)
+    creations = Creations(store, actions, now)
     app.middlewares.append(_errors_of(ours))
-    app.middlewares.append(access.middleware(ours))
     for path in ("/healthz", "/readyz", "/livez"):
         app.router.add_get(path, _healthy)
     add_descriptions(app.router, store.resources)
-    add_reviews(app.router, access)
+    app.router.add_post(f"{_REVIEW}/selfsubjectaccessreviews", _allowed)
     for resource in store.resources:
-        _Served(resource, store, documents, now).add_routes(app.router)
+        _Served(resource, store, actions, creations, now).add_routes(app.router)
 
 
 async def _end_watches(app: web.Application) -> None:
@@ -74,10 +65,15 @@ async def _healthy(request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
+async def _allowed(request: web.Request) -> web.Response:
+    """Whether the client may do something: everything."""
+    return json_answer(writing.read_object(await request.read(), request.content_type) | _MAY, status=201)
+
+
 def _roots(store: ObjectStore) -> frozenset[str]:
     """The paths below which everything is this API's."""
-    groups = {f"/apis/{each.api_version}" for each in (*store.resources, *REVIEWS) if each.group}
-    return frozenset(("/api/v1", "/version", "/healthz", "/readyz", "/livez", "/openapi", *groups))
+    groups = {f"/apis/{each.api_version}" for each in store.resources if each.group}
+    return frozenset(("/api/v1", "/version", "/healthz", "/readyz", "/livez", "/openapi", _REVIEW, *groups))
 
 
 def _is_below(roots: frozenset[str], path: str) -> bool:
@@ -112,10 +108,13 @@ def _errors_of(ours: Callable[[str], bool]) -> Any:
 class _Served:
     """The routes of one resource type."""
 
-    def __init__(self, resource: Resource, store: ObjectStore, actions: Documents, now: Callable[[], int]) -> None:
+    def __init__(
+        self, resource: Resource, store: ObjectStore, actions: Actions, creations: Creations, now: Callable[[], int]
+    ) -> None:
         self.resource = resource
         self.store = store
         self.actions = actions
+        self.creations = creations
         self.now = now
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
@@ -180,7 +179,7 @@ class _Served:
             raise not_creatable(self.resource)
         body = writing.read_object(await request.read(), request.content_type)
         dry = flag(request.query, "dryRun")
-        made = self.actions.create(self.resource, request.match_info.get("namespace", ""), body, dry=dry)
+        made = self.creations.create(self.resource, request.match_info.get("namespace", ""), body, dry=dry)
         return json_answer(self._shape(request).alone(made), status=201)
 
     async def get(self, request: web.Request) -> web.StreamResponse:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from harness.simulator.kube_api.columns import AGE, NAME
 from harness.simulator.kube_api.errors import bad_request, not_acceptable
 from harness.simulator.kube_api.resource import Column, Manifest, Resource, Since
 from harness.simulator.kube_api.store import ObjectVersion
@@ -82,13 +83,7 @@ class Table:
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:
         """As `Shape.head`."""
-        definitions = [
-            {
-                "name": each.name, "type": each.type, "format": each.format, "description": each.description,
-                "priority": each.priority,
-            }
-            for each in _columns(self.resource)
-        ]  # fmt: skip
+        definitions = [_definition(each) for each in _columns(self.resource)]
         return self._start(metadata) + orjson.dumps(definitions) + b',"rows":['
 
     def item(self, version: ObjectVersion) -> bytes:
@@ -110,10 +105,7 @@ class Table:
             included = _partial(manifest, self.api_version)
         elif self.include == "Object":
             included = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **manifest}
-        row: dict[str, Any] = {"cells": cells, "object": included}
-        if self.resource.row_conditions is not None and (conditions := self.resource.row_conditions(manifest)):
-            row["conditions"] = conditions
-        return orjson.dumps(row)
+        return orjson.dumps({"cells": cells, "object": included})
 
     def _start(self, metadata: Mapping[str, Any]) -> bytes:
         head = {"kind": "Table", "apiVersion": self.api_version, "metadata": metadata}
@@ -179,14 +171,14 @@ def _cell(value: object, now: int) -> object:
     return f"{value.before}{human_duration(now / 1e9 - then)}{value.after}"
 
 
+def _definition(column: Column) -> dict[str, object]:
+    """A column as clients read it; `kubectl get all` puts the kind before the values in the format ``name``."""
+    name = "name" if column.name == "Name" else ""
+    return {"name": column.name, "type": "string", "format": name, "description": "", "priority": 0}
+
+
 def _columns(resource: Resource) -> tuple[Column, ...]:
-    return resource.columns or _DEFAULT_COLUMNS
-
-
-_DEFAULT_COLUMNS = (
-    Column("Name", "string", lambda manifest: manifest["metadata"]["name"], format="name"),
-    Column("Created At", "date", lambda manifest: manifest["metadata"].get("creationTimestamp")),
-)
+    return resource.columns or (NAME, AGE)
 
 
 def _list_head(kind: str, api_version: str, metadata: Mapping[str, Any]) -> bytes:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness.simulator.profile.accounts import MASTERS
 from harness.simulator.profile.settings import Pool, Profile
 from harness.simulator.profile.spot import Eviction
 
@@ -44,11 +43,7 @@ def _problems(profile: Profile) -> Iterator[Problem]:
                 f"unknown class '{step.priority_class}'",
                 f"define it under priority_classes, which has: {classes}",
             )
-    if profile.accounts:
-        yield from _repeated("accounts[{}].token", "accounts with the token", [each.token for each in profile.accounts])
-        if not any(MASTERS in each.groups for each in profile.accounts):
-            hint = f"give one of them groups: ['{MASTERS}']"
-            yield Problem("accounts", "nobody could give them rights, as nobody may do everything", hint)
+    yield from _repeated("accounts[{}].token", "accounts with the token", [each.token for each in profile.accounts])
     yield from _of_tenants(profile)
     if profile.hetida is not None:
         yield from _repeated("hetida.adapters[{}].id", "adapters", [each.id for each in profile.hetida.adapters])

@@ -326,7 +326,7 @@ class Profile:
     caching: bool = True  # the server's execution cache; pipelines have to enable it too
     namespace: str = "kubeflow"
     tenants: tuple[Tenant, ...] = ()  # with any, KFP serves several users: runs are in their namespaces
-    accounts: tuple[Account, ...] = ()  # of the Kubernetes API; without any, every client may do everything
+    accounts: tuple[Account, ...] = ()  # of a KFP for several users; without any, every client may do everything
     metrics_server: bool = True  # whether the usage of nodes and pods can be asked for (`kubectl top`)
     # PriorityClasses besides Kubernetes' own: name → value. Pods without one have the priority 0.
     priority_classes: Mapping[str, int] = field(default_factory=dict)

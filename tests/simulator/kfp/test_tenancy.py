@@ -17,7 +17,7 @@ from tests.support.serving import QUICK, Serve, Served
 TENANTS = """
 tenants: [{namespace: team-a, owner: alice, quota: {pods: 50}}, {namespace: team-b, owner: bob}]
 accounts:
-  - {name: admin, token: adm1n, groups: ["system:masters"]}
+  - {name: admin, token: adm1n}
   - {name: alice, token: al1ce}
   - {name: bob, token: b0b}
 """

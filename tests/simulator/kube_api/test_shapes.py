@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.simulator.kube_api import ApiError, Resource, Since
-from harness.simulator.kube_api.pod_columns import POD_COLUMNS
+from harness.simulator.kube_api.columns import POD_COLUMNS
 from harness.simulator.kube_api.shapes import MetadataOnly, Plain, Table, human_duration, negotiate
 from harness.simulator.kube_api.store import ObjectVersion
 from tests.support.kube_cluster import as_is, types
@@ -62,19 +62,19 @@ def test_a_cell_shows_an_age() -> None:
     snapshot = {"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"phase": "Active"}}
     at = 1_767_225_600  # that instant
     table = json.loads(Table(resource, lambda: (at + 90) * 10**9).alone(ObjectVersion("", "a", snapshot, 7)))
-    assert table["rows"][0]["cells"] == ["a", "Active", "90s"]
+    assert table["rows"][0]["cells"] == ["a", "90s"]
     assert table["metadata"] == {"resourceVersion": "7"}
     del snapshot["metadata"]["creationTimestamp"]  # type: ignore[attr-defined]
     table = json.loads(Table(resource, lambda: at * 10**9).alone(ObjectVersion("", "a", snapshot, 7)))
-    assert table["rows"][0]["cells"] == ["a", "Active", "<unknown>"]
+    assert table["rows"][0]["cells"] == ["a", "<unknown>"]
 
 
-def test_a_type_without_columns_shows_name_and_creation() -> None:
+def test_a_type_without_columns_shows_name_and_age() -> None:
     resource = Resource("g", "v1", "things", "Thing", True, as_is, lambda _: {}, lambda _: {})
     snapshot = {"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}}
-    table = json.loads(Table(resource, lambda: 0).alone(ObjectVersion("n", "a", snapshot, 1)))
-    assert [each["name"] for each in table["columnDefinitions"]] == ["Name", "Created At"]
-    assert table["rows"][0]["cells"] == ["a", "2026-01-01T00:00:00Z"]
+    table = json.loads(Table(resource, lambda: 1_767_225_660 * 10**9).alone(ObjectVersion("n", "a", snapshot, 1)))
+    assert [each["name"] for each in table["columnDefinitions"]] == ["Name", "Age"]
+    assert table["rows"][0]["cells"] == ["a", "60s"]
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,25 @@
-"""Objects that no part of the model acts on: clients make, change and delete them, and the store keeps them."""
+"""New objects of clients: checked and stamped here, made by the model."""
 
-from collections.abc import Callable, Mapping
-from copy import deepcopy
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 from uuid import uuid4
 
-from harness.simulator.kube_api import rbac
 from harness.simulator.kube_api.actions import Actions, Makes
 from harness.simulator.kube_api.errors import already_exists, bad_request, invalid, not_creatable
-from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Manifest, Resource
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 
 
-class Documents:
-    """Implements `Actions`: writes documents to the store, and leaves every other object to the model's `actions`."""
+class Creations:
+    """Makes clients' objects, as far as the model's `actions` can; `now` is the present in UTC ns."""
 
     def __init__(self, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
         self._store = store
         self._actions = actions
         self._now = now
-        self._own = {each.plural: each for each in store.resources if each.documents}
 
     def create(self, resource: Resource, namespace: str, body: Manifest, *, dry: bool = False) -> ObjectVersion:
-        """Store a new document.
+        """Make a new object; if `dry`, only check it.
 
         Raises:
             ApiError: 400 for another kind or namespace, 409 for a name that is taken, 422 without a name.
@@ -46,14 +41,11 @@ class Documents:
             raise already_exists(resource, name)
         document = self._stamped(body, namespace)
         _check(resource, document)
-        if not resource.documents:
-            if not isinstance(self._actions, Makes):
-                raise not_creatable(resource)
-            self._actions.make(resource, namespace, document, dry=dry)
+        if not isinstance(self._actions, Makes):
+            raise not_creatable(resource)
+        self._actions.make(resource, namespace, document, dry=dry)
         if dry:
             return ObjectVersion(namespace, name, document, 0)
-        if resource.documents:
-            self._store.put(resource.plural, namespace, name, document)
         made = self._store.get(resource, namespace, name)
         assert made is not None
         return made
@@ -66,29 +58,6 @@ class Documents:
         content = {key: value for key, value in body.items() if key not in ("apiVersion", "kind")}
         return content | {"metadata": {**kept, **place, "uid": str(uuid4()), "creationTimestamp": created}}
 
-    def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
-        """As `Actions.delete`."""
-        if plural in self._own:
-            self._store.delete(plural, namespace, name)
-        else:
-            self._actions.delete(plural, namespace, name, grace_s)
-
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
-        """As `Actions.patch`."""
-        if plural not in self._own:
-            self._actions.patch(plural, namespace, name, patch, dry=dry)
-            return
-        before = self._store.get(self._own[plural], namespace, name)
-        assert before is not None
-        after = merge(deepcopy(before.snapshot), patch)
-        _check(self._own[plural], after)
-        if not dry:
-            self._store.put(plural, namespace, name, after)
-
-    def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
-        """As `Actions.evict`."""
-        self._actions.evict(namespace, name, grace_s)
-
 
 def _generated(prefix: object) -> str:
     """A new name, as long as the API server makes it; "" without a prefix."""
@@ -96,12 +65,12 @@ def _generated(prefix: object) -> str:
 
 
 def _check(resource: Resource, document: Manifest) -> None:
-    """Refuse what nobody could read: labels and annotations that are no texts, roles and bindings of another form.
+    """Refuse labels and annotations that are no texts.
 
     Raises:
         ApiError: 400.
     """
-    wrong = rbac.problem(resource.kind, document) if resource.group == rbac.GROUP else None
+    wrong = ""
     for field in ("labels", "annotations"):
         given = document["metadata"].get(field) or {}
         if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):

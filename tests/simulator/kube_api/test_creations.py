@@ -1,0 +1,63 @@
+"""New objects of clients that nobody could read are refused."""
+
+from typing import Any
+
+import pytest
+
+from harness.simulator.kube_api import ApiError, Resource, resources
+from harness.simulator.kube_api.creations import Creations
+from harness.simulator.kube_api.resources import shown
+from tests.support.kube_cluster import Cluster
+
+WORKFLOWS = resources.workflows(**shown(dict))
+
+
+class Making(Cluster):
+    def make(self, resource: Resource, namespace: str, document: dict[str, Any], *, dry: bool = False) -> None:
+        if not dry:
+            self.store.put(resource.plural, namespace, document["metadata"]["name"], document)
+
+
+def creations() -> tuple[Cluster, Creations]:
+    cluster = Making()
+    return cluster, Creations(cluster.store, cluster, lambda: 10**18)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"metadata": "r"},
+        {"kind": "Pod", "metadata": {"name": "r"}},
+        {"metadata": {"name": 3}},
+        {"metadata": {"name": "a/b"}},
+        {"metadata": {"name": "r", "namespace": "b"}},
+        {"metadata": {"name": "r", "labels": ["a"]}},
+        {"metadata": {"name": "r", "annotations": {"a": 3}}},
+    ],
+)
+def test_another_form_is_refused_and_not_stored(body: dict[str, Any]) -> None:
+    cluster, made = creations()
+    with pytest.raises(ApiError) as refused:
+        made.create(WORKFLOWS, "a", body)
+    assert refused.value.code in (400, 422)
+    assert cluster.store.objects(WORKFLOWS, "a") == []
+
+
+def test_a_dry_run_stores_nothing_and_a_name_is_taken_once() -> None:
+    cluster, made = creations()
+    assert made.create(WORKFLOWS, "a", {"metadata": {"name": "r"}}, dry=True).name == "r"
+    assert cluster.store.objects(WORKFLOWS, "a") == []
+    made.create(WORKFLOWS, "a", {"metadata": {"generateName": "r-"}})
+    made.create(WORKFLOWS, "a", {"metadata": {"name": "r"}})
+    with pytest.raises(ApiError) as refused:
+        made.create(WORKFLOWS, "a", {"metadata": {"name": "r"}})
+    assert refused.value.code == 409
+    assert len(cluster.store.objects(WORKFLOWS, "a")) == 2
+
+
+def test_a_model_that_makes_nothing_refuses() -> None:
+    cluster = Cluster()
+    with pytest.raises(ApiError) as refused:
+        Creations(cluster.store, cluster, lambda: 10**18).create(WORKFLOWS, "a", {"metadata": {"name": "r"}})
+    assert "can't create workflows" in refused.value.message
