@@ -64,7 +64,7 @@ def test_every_command_is_valid_shell_and_names_existing_deployments(name, tmp_p
 @pytest.mark.soak  # some forty commands, each a process of its own
 @needs_kubectl
 @pytest.mark.parametrize(
-    ("profile", "faults", "changes"), [("demo", tuple(FAULTS), 14), ("hetida-pattern-1", tuple(HETIDA_FAULTS), 0)]
+    ("profile", "faults", "changes"), [("demo", tuple(FAULTS), 10), ("hetida-pattern-1", tuple(HETIDA_FAULTS), 0)]
 )
 def test_every_command_runs_against_the_observed_cluster(profile, faults, changes, tmp_path):
     with at_rest(profile).shell(tmp_path) as shell:
