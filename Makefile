@@ -16,7 +16,7 @@ define install
 	  | { grep --line-buffered -oE '^ *(Collecting|Building|Installing collected) [a-zA-Z0-9._-]+' || true; }; fi
 endef
 
-.PHONY: help demo test rehearse check bench compiled mutants audit licences reference pictures sbom clean
+.PHONY: help demo test rehearse check lines bench compiled mutants audit licences reference pictures sbom clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -36,11 +36,15 @@ test: $(VENV)/.installed-dev  ## the tests
 rehearse: $(VENV)/.installed-dev  ## the main job against the real parts at hand; ARGS=--table: what limits a real controller
 	$(BIN)/python -m tests.support.real_parts $(ARGS)
 
-check: $(VENV)/.installed-dev  ## lint, types, layer contracts
+check: $(VENV)/.installed-dev  ## lint, types, layer contracts, the limit of lines
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.support.lines --check
+
+lines: $(VENV)/.installed-dev  ## count the lines of product code by room, into docs/architecture.md
+	$(BIN)/python -m tests.support.lines
 
 bench: $(VENV)/.installed-dev  ## benchmarks, as ratios within one run, into benchmarks/results
 	$(BIN)/python benchmarks/run.py $(ARGS)
