@@ -75,6 +75,8 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_
     found_apart = {finding.name for finding in findings}
     findings += [finding for finding in by_catalogue if finding.name not in found_apart]
     explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
+    for detector in asked:
+        explained_by |= getattr(detector, "EXPLAINED_ROWS", {})
     sure, unsure = calibrated(unexplained(findings, explained_by), shifts)
     kept = _without_last_resorts(sure, asked)
     return Diagnosis(validity(timeline), ranked(kept), (*not_judged, *unsure), tuple(with_less))

@@ -27,6 +27,15 @@ BY_CATALOGUE = True
 NOT_INJECTED = "each row of the catalogue is injected by its own name"
 UNKNOWN = "unknown-reason"
 
+# Rows that a detector explains better, by name.
+_BY_STORE, _BY_SPOT = {"store-unreachable-from-old-nodes": 0.0, "store-full": 0.0}, {"spot-evictions": 0.0}
+EXPLAINED_ROWS = {"store-unreachable": _BY_STORE} | dict.fromkeys(
+    ("node-gone", "node-shutdown", "node-lost", "node-not-ready", "taint-eviction", "evicted-by-taint-manager",
+     "preempted-by-scheduler", "evicted"),
+    _BY_SPOT,
+)  # fmt: skip
+_SPOKEN_OF = frozenset({"pipeline", "store"})  # layers of which other detectors speak where no cause was stated
+
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds
 _SURE, _GENERAL, _UNKNOWN = 0.95, 0.7, 0.55
 _MOST_UNKNOWN, _MOST_NODES = 3, 3
@@ -45,8 +54,8 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _elsewhere(row: Row | None) -> bool:
-    """Whether other detectors speak of it: of nodes that lack room, and of steps that failed by themselves."""
-    return row is not None and (row.nodes_help or (row.general and row.layer == "pipeline"))
+    """Whether other detectors speak of it: of nodes that lack room, and of steps and stores that failed without a cause."""
+    return row is not None and (row.nodes_help or (row.general and row.layer in _SPOKEN_OF))
 
 
 def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     watched = [volume for volume in volumes(timeline) if volume.of_store]
     full = [volume for volume in watched if volume.full]
     # An unreachable store counts as full only if its volume is full: that then explains it.
-    elsewhere = failed_for_others(timeline, NAME)
+    elsewhere = failed_for_others(timeline, NAME, "store-unreachable", "store-node-missing")
     failed = [
         f for f in failures(timeline)
         if f.says(STORE_FULL) or (f.row not in elsewhere and f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))

@@ -20,6 +20,7 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.fast.records import Arrival
 from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
+from harness.simulator.fast.submitting import pipelines
 from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_api.routes import mount
 from harness.simulator.kube_objects.actions import ClusterActions
@@ -80,7 +81,8 @@ class Rehearsal:
             "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=calendar.ns(begun_s)
         )  # fmt: skip
         try:
-            return read_back(plan, simulate_runs(recorder, package, arrivals, calendar, dues[-1] + 600.0, SAMPLE_S))
+            submit = pipelines(self.platform, package)
+            return read_back(plan, simulate_runs(recorder, submit, arrivals, calendar, dues[-1] + 600.0, SAMPLE_S))
         finally:
             self._listeners.all.remove(recorder)
             for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own

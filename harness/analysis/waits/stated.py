@@ -6,12 +6,13 @@ message of the scheduler counts nodes by what keeps the pod off them: its time i
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
+from harness.analysis.timeline.columns import looked_up
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.failures import canonical, failures, own_events
 from harness.analysis.waits.waits import waits_so_far
@@ -142,7 +143,8 @@ def shares_of(text: str) -> list[tuple[str, Match, float]]:
 def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     pods = timeline.pods
     reasons = pods["reason"].cat
-    chosen = (pods["row"].to_numpy() >= 0) & _told(reasons.codes.to_numpy(), reasons.categories)
+    told = np.append(np.array([bool(text) for text in reasons.categories], dtype=np.bool_), False)
+    chosen = (pods["row"].to_numpy() >= 0) & looked_up(told, reasons.codes.to_numpy())
     if not chosen.any():
         return
     row, phase = pods["row"].to_numpy()[chosen].astype(np.int64), pods["phase"].to_numpy()[chosen]
@@ -168,11 +170,6 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
                 continue
             by_run = cause.seconds.setdefault(where, {})
             by_run[run] = by_run.get(run, 0.0) + float(seconds[k]) * share
-
-
-def _told(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", categories: Iterable[str]) -> Bools:
-    told = np.append(np.array([bool(text) for text in categories], dtype=np.bool_), False)
-    return np.asarray(told[codes], dtype=np.bool_)
 
 
 def _seconds(timeline: Timeline, chosen: Bools, row: Ints, phase: Ints) -> Floats:
@@ -220,10 +217,16 @@ def _has_no_pod(timeline: Timeline, run: int) -> bool:
 def _of_failures(timeline: Timeline, found: dict[str, Cause]) -> None:
     """Why runs failed: the most telling of what was stated, where a span did not say it already."""
     known = {run for cause in found.values() if cause.row and not cause.row.general for run in cause.failed}
+    matches: dict[str, Match] = {}  # of texts that differ in names and numbers only
     for failure in failures(timeline):
         if failure.row in known:
             continue
-        told = [(text, builtin().search(text)) for text in failure.texts]
+        told = []
+        for text in failure.texts:
+            words = canonical(text)
+            if words not in matches:
+                matches[words] = builtin().search(text)
+            told.append((text, matches[words]))
         if not told:
             continue
         text, match = min(told, key=lambda each: each[1].rank)

@@ -193,7 +193,8 @@ class PodLife:
             if phase == UNSCHEDULABLE:
                 reason = by_scheduler[attempt].text if attempt < len(by_scheduler) else ""
             elif phase == SIDECARS and self._outlived:
-                reason = stated("pod-status", "SidecarOutlivesMain", f"{self._outlived[0]} runs on after main has ended")
+                ran_on = f"{self._outlived[0]} runs on after main has ended"
+                reason = stated("pod-status", "SidecarOutlivesMain", ran_on)
             else:
                 reason = self._statements.during(phase, start, None if last else end)
             spans.append(

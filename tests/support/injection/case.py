@@ -25,6 +25,7 @@ from harness.simulator.fast.executions import replica_name
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
 from harness.simulator.fast.simulation import without_collections
+from harness.simulator.fast.submitting import pipelines
 from harness.simulator.faults import inject, parse_fault
 from harness.simulator.hetida import answers
 from harness.simulator.hetida.execution import Ending, Job
@@ -166,7 +167,8 @@ def _kfp(
         inject(platform, fault)
     metrics, before, next_at = load_metrics("argo").metrics, None, ORIGIN_AT
     with without_collections():
-        for each in simulate_runs(recorder, case.package, arrivals, calendar, due[-1] + case.drain_s, sample_s):
+        submit = pipelines(platform, case.package)
+        for each in simulate_runs(recorder, submit, arrivals, calendar, due[-1] + case.drain_s, sample_s):
             yield from each.spans() if isinstance(each, PodSpans) else (each,)
             # The last sample of an instant. Longer tests do with fewer scrapes.
             if isinstance(each, Sample) and each.metric == RUNS_IN_FLIGHT and each.at >= next_at:
