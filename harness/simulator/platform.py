@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from harness.simulator import hetida
+from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.operator import Unfolding
 from harness.simulator.cluster import Cluster, ClusterListener, NullListener
 from harness.simulator.cluster.quota import Quotas
@@ -54,7 +55,8 @@ class Platform:
         if profile.kfp.task_state == "api-server":
             self.controller.pods.prelude = self.task_calls.make
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
-        self.argo = Unfolding(self.loop, self.controller, profile.priority_classes)
+        guesses = Guesses(self.steps, Draws(f"{stream}/argo"), profile.controller.loop_iterations)
+        self.argo = Unfolding(self.loop, self.controller, profile.priority_classes, guesses)
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from harness.simulator.argo.expressions import is_met
+from harness.simulator.argo.expressions import filled, is_met
 from harness.simulator.argo.fields import (
     dependencies,
     fails_fast,
@@ -13,7 +13,7 @@ from harness.simulator.argo.fields import (
     outputs_of,
     runs_after_failure,
 )
-from harness.simulator.argo.nodes import BAD, ERROR, FAILED, OMITTED, SKIPPED, SUCCEEDED, TASK_GROUP, Node
+from harness.simulator.argo.nodes import BAD, DAEMONED, ERROR, FAILED, OMITTED, SKIPPED, SUCCEEDED, TASK_GROUP, Node
 from harness.simulator.argo.scopes import results_of
 from harness.simulator.argo.templates import Spec
 
@@ -26,7 +26,7 @@ _UNMET = "omitted: depends condition not met"
 
 def advance_dag(work: "Reconciliation", node: Node, template: Spec, scope: dict[str, str]) -> None:
     """Begin the tasks of a DAG that are due; ends it after the last one, or after a failure."""
-    tasks: list[Spec] = template["dag"]["tasks"]
+    tasks = _targets(template["dag"], scope)
     found: dict[str, Node] = {}
     before = -1
     while len(found) > before:  # what is omitted or skipped ends at once, and others may wait for it
@@ -34,21 +34,36 @@ def advance_dag(work: "Reconciliation", node: Node, template: Spec, scope: dict[
         for task in tasks:
             if task["name"] not in found:
                 ended = _advance_task(work, node, task, found, scope, template["dag"])
-                if ended is not None and work.hooks_over("tasks", task, ended, scope) and ended.over:
+                if ended is not None and work.hooks_over("tasks", task, ended, scope) and ended.done:
                     found[task["name"]] = ended
                     scope |= results_of(work.run, "tasks", task["name"], ended.name)
-    going = [each for each in work.run.nodes.values() if each.boundary == node.name and not each.over]
+    going = [each for each in work.run.nodes.values() if each.boundary == node.name and not each.done]
     bad = [task for task in tasks if has_failed(found.get(task["name"]), task)]
     if len(found) == len(tasks) or (bad and not going and fails_fast(template["dag"])):
         node.outputs = dict(outputs_of(template, scope)) if len(found) == len(tasks) and not bad else {}
         work.end(node, _phase(tasks, found, bad))
 
 
+def _targets(dag: Spec, scope: Mapping[str, str]) -> list[Spec]:
+    """The tasks of a DAG: with a ``target`` those that it names, and those that these need."""
+    tasks: dict[str, Spec] = {task["name"]: task for task in dag["tasks"]}
+    wanted = filled(str(dag.get("target") or ""), scope).split()
+    if not wanted:
+        return list(tasks.values())
+    needed: dict[str, None] = {}
+    while wanted:
+        name = wanted.pop()
+        if name in tasks and name not in needed:
+            needed[name] = None
+            wanted += dependencies(tasks[name])[1]
+    return [task for name, task in tasks.items() if name in needed]
+
+
 def _phase(tasks: list[Spec], found: Mapping[str, Node], bad: list[Spec]) -> str:
     """Failed if a task at the end of a branch failed, or was never reached because of one."""
     needed = {name for task in tasks for name in dependencies(task)[1]}
     last = [found.get(task["name"]) for task in tasks if task["name"] not in needed]
-    if not bad or all(each is not None and each.phase in {SUCCEEDED, SKIPPED} for each in last):
+    if not bad or all(each is not None and each.outcome in {SUCCEEDED, SKIPPED, DAEMONED} for each in last):
         return SUCCEEDED
     phases = {found[task["name"]].phase for task in bad}
     return ERROR if phases == {ERROR} else FAILED
@@ -60,12 +75,12 @@ def _advance_task(
     """The node of a task: of all its items, where it has any; none before it is due."""
     name = f"{dag.name}.{task['name']}"
     existing = work.run.nodes.get(name)
-    if existing is not None and existing.over:
+    if existing is not None and existing.done:
         return existing
     condition, needs = dependencies(task)
     if any(each not in found for each in needs):
         return None
-    if existing is None and condition and not is_met(condition, {key: each.phase for key, each in found.items()}):
+    if existing is None and condition and not is_met(condition, {key: each.outcome for key, each in found.items()}):
         return work.skipped(name, task, dag.name, OMITTED, _UNMET)
     failed = any(each.phase in BAD for each in found.values())
     if existing is None and failed and fails_fast(of) and not runs_after_failure(condition):
@@ -89,7 +104,7 @@ def _advance_items(work: "Reconciliation", name: str, task: Spec, dag: Node, sco
         children.append(child)
         if child is not None and child.name not in group.children:
             group.children.append(child.name)
-    if all(child is not None and child.over for child in children):
+    if all(child is not None and child.done for child in children):
         bad = [child for child in children if child is not None and child.phase in BAD]
         work.end(group, bad[0].phase if bad else SUCCEEDED)
     return group

@@ -8,10 +8,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from harness.model.errors import ConfigError
 from harness.simulator.argo.dags import advance_dag
-from harness.simulator.argo.expressions import ExpressionError, filled, holds, is_true
-from harness.simulator.argo.fields import outputs_of, policy, type_of
-from harness.simulator.argo.limits import backoff_s, is_repeated, is_throttled, out_of_time, suspended_s
+from harness.simulator.argo.expressions import ExpressionError, UnknownValueError, filled, holds, is_true_of
+from harness.simulator.argo.fields import policy, type_of
+from harness.simulator.argo.guesses import Guesses
+from harness.simulator.argo.leaves import advance_leaf
+from harness.simulator.argo.limits import backoff_s, is_repeated, is_throttled, out_of_time
 from harness.simulator.argo.locks import Locks, NoLimitError
 from harness.simulator.argo.memos import Memo, MemoError, Memos
 from harness.simulator.argo.nodes import (
@@ -33,11 +36,11 @@ from harness.simulator.argo.nodes import (
     Node,
     Run,
 )  # fmt: skip
-from harness.simulator.argo.plans import Priorities, plan_of
+from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.scopes import arguments_of, globals_of, results_of, scope_of
 from harness.simulator.argo.steps import advance_steps
-from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of, parameters_of
-from harness.simulator.kfp.endings import ending
+from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of, plain
+from harness.simulator.cluster import Pod
 
 _NO_MORE = "No more retries left"
 _MOST_DEEP = 100  # as the controller's maxStackDepth
@@ -71,24 +74,30 @@ class Reconciliation:
         memos: of the controller.
         retry: the retry strategy of templates that have none; empty for none.
         priorities: the values of the PriorityClasses, by name.
+        guesses: draws what only a real platform knows.
 
     Attributes:
         run: the workflow.
         due: nodes of its graph whose pods are to be created.
         assessed: how many pods were seen to have ended.
         freed: those who waited for locks that were given back.
+        served: pods that have served and end now.
         look_at: when something happens by itself; none if nothing does.
     """
 
-    def __init__(self, run: Run, now: float, locks: Locks, memos: Memos, retry: Spec, priorities: Priorities) -> None:
+    def __init__(
+        self, run: Run, now: float, *, locks: Locks, memos: Memos, retry: Spec, priorities: Priorities, guesses: Guesses
+    ) -> None:
         self.run = run
-        self._now = now
+        self.now = now
+        self.guesses = guesses
         self._locks = locks
         self._memos = memos
         self._depth = 0
         self._retry_default = retry
-        self._priorities = priorities
+        self.priorities = priorities
         self.due: list[int] = []
+        self.served: list[Pod] = []
         self.assessed = 0
         self.freed: list[str] = []
         self.look_at: float | None = None
@@ -117,7 +126,8 @@ class Reconciliation:
                 phase, message = left.phase, left.message
         if run.shutdown:
             phase, message = FAILED, f"Stopped with strategy '{run.shutdown}'"
-        run.phase, run.message, run.finished = phase, message, self._now
+        run.phase, run.message, run.finished = phase, message, self.now
+        self.served += run.serving
 
     def _shut_down(self) -> bool:
         """End the nodes that run or wait, but for an exit handler's after a stop; true when their pods are gone."""
@@ -141,14 +151,18 @@ class Reconciliation:
     def _execute(self, call: _Call) -> Node | None:
         """The node of a template; none while a limit keeps it from existing."""
         node, template = self.run.nodes.get(call.name), self.run.templates[call.template]
-        if node is not None and node.over:
+        if node is not None and node.done:
             return node
         if node is None and is_throttled(self.run, template, call.boundary):
             return None
         if self._depth >= _MOST_DEEP or len(self.run.nodes) >= _MOST_NODES:
             return self._error(call, _TOO_DEEP if self._depth >= _MOST_DEEP else _TOO_MANY)
-        defaults = self.run.spec.get("templateDefaults") or {}
-        strategy = template.get("retryStrategy") or defaults.get("retryStrategy") or self._retry_default
+        strategy = template.get("retryStrategy") or self._retry_default
+        if "{{" in str(strategy):
+            try:
+                strategy = filled(strategy, self._scope(call, template))
+            except ExpressionError as error:
+                return self._error(call, str(error))
         if node is None and template.get("memoize") and not template.get("synchronization"):
             kind = RETRY if strategy else type_of(template)
             if (kept := self._recall(call, template, kind)) is not None:
@@ -187,8 +201,8 @@ class Reconciliation:
         except (ExpressionError, MemoError) as error:
             return self._error(call, str(error))
         while True:
-            attempts = [self.run.nodes[name] for name in node.children]
-            if not attempts or (attempts[-1].over and is_repeated(self.run, strategy, attempts)):
+            attempts = self._attempts(node)
+            if not attempts or (attempts[-1].over and self._is_repeated(strategy, attempts)):
                 if attempts and not self._has_backed_off(strategy, attempts):
                     return node
                 name = f"{call.name}({len(attempts)})"
@@ -197,27 +211,38 @@ class Reconciliation:
                 name = attempts[-1].name
             flag = {**(call.flag or {}), "retried": True}
             last = self._attempt(replace(call, name=name, flag=flag), template)
+            node.daemoned, node.result, node.outputs = last.daemoned, last.result, last.outputs
             if not last.over:
                 return node
-            attempts = [self.run.nodes[name] for name in node.children]
-            if not is_repeated(self.run, strategy, attempts):
+            attempts = self._attempts(node)
+            if not self._is_repeated(strategy, attempts):
                 exhausted = last.phase in policy(strategy) and not self.run.shutdown
                 self.end(node, last.phase, _NO_MORE if exhausted else last.message)
-                node.outputs = last.outputs
                 return node
             if why := out_of_time(strategy, attempts):
                 self.end(node, last.phase, why)
                 return node
 
+    def _attempts(self, node: Node) -> list[Node]:
+        """The attempts at a node that may be retried; its hooks are its children, too."""
+        return [self.run.nodes[name] for name in node.children if name.startswith(f"{node.name}(")]
+
+    def _is_repeated(self, strategy: Spec, attempts: list[Node]) -> bool:
+        """Whether another attempt follows; not where only a real platform could evaluate the strategy's expression."""
+        try:
+            return is_repeated(self.run, strategy, attempts)
+        except ExpressionError:
+            return False
+
     def _has_backed_off(self, strategy: Spec, attempts: list[Node]) -> bool:
         ended = attempts[-1].finished
         assert ended is not None
-        return self._reached(ended + backoff_s(strategy, len(attempts)))
+        return self.reached(ended + backoff_s(strategy, len(attempts)))
 
     def _attempt(self, call: _Call, template: Spec) -> Node:
         kind = type_of(template)
         node = self.run.nodes.get(call.name) or self._new(call, kind, PENDING if kind == POD else RUNNING)
-        if node.over:
+        if node.done:
             return node
         if kind in {POD, SUSPEND} and node.pod is None and not self.run.goes_on(after=call.after):
             self.end(node, FAILED, f"workflow shutdown with strategy: {self.run.shutdown}")
@@ -228,26 +253,23 @@ class Reconciliation:
             if not self._has_locks(node, template) or self._is_recalled(node, call, template):
                 return node
             self._advance(node, template, scope)
-            if node.phase == SUCCEEDED and node.type in {POD, SUSPEND}:
-                node.outputs = dict(outputs_of(template, {}))
             if node.phase == SUCCEEDED and template.get("memoize"):
                 self._remember(node, call, template)
-        except (ExpressionError, NoLimitError, MemoError, json.JSONDecodeError) as error:
+        except (ExpressionError, NoLimitError, MemoError, ConfigError, json.JSONDecodeError) as error:
             self.end(node, ERROR, str(error))
         return node
 
     def _advance(self, node: Node, template: Spec, scope: dict[str, str]) -> None:
-        if node.type == POD:
-            self._update_pod(node)
-        elif node.type == STEPS:
+        if node.type == STEPS:
             advance_steps(self, node, template, scope)
         elif node.type == DAG:
             advance_dag(self, node, template, scope)
-        elif self._reached(node.started + suspended_s(template, scope)):
-            self.end(node, SUCCEEDED)
+        else:
+            advance_leaf(self, node, template, scope)
 
     def _scope(self, call: _Call, template: Spec) -> dict[str, str]:
-        return scope_of(self.run, template, call.values, inner=call.boundary != "")
+        own = {"node.name": call.name, "pod.name": call.name, "steps.name": call.task, "tasks.name": call.task}
+        return own | scope_of(self.run, template, call.values, inner=call.boundary != "")
 
     def _memo(self, call: _Call, template: Spec) -> Memo:
         return Memo.of(filled(template["memoize"], self._scope(call, template)))
@@ -279,33 +301,31 @@ class Reconciliation:
         node.message = why
         return not why
 
-    def _update_pod(self, node: Node) -> None:
-        """Ask for the pod, or see how far it has come."""
-        pod = node.pod
-        if node.step is None:
-            self.due.append(self.run.ask(node, plan_of(self.run, node, self._priorities, self._now), self._now))
-        elif pod is not None and pod.over:
-            self.assessed += 1
-            self.end(node, *((SUCCEEDED, "") if pod.phase == "Succeeded" else ending(pod)))
-        elif pod is not None and pod.started is not None:
-            node.phase = RUNNING
-
     def call(self, step: Spec, name: str, boundary: str, scope: Mapping[str, str]) -> Node | None:
         """One step or task, for one item; skipped if its condition does not hold."""
         node = self.run.nodes.get(name)
-        if node is not None and node.over:
+        if node is not None and node.done:
             return node
         if node is None and step.get("when"):
-            condition = filled(str(step["when"]), scope)
-            if not holds(condition):
+            holds, condition = self._holds(str(step["when"]), name, scope)
+            if not holds:
                 return self.skipped(name, step, boundary, SKIPPED, f"when '{condition}' evaluated false")
         around = self.run.nodes[boundary]
+        key = key_of(step, around.template)
         return self._execute(
             _Call(
-                name, key_of(step, around.template), str(step["name"]), boundary, arguments_of(step, scope),
+                name, key, str(step["name"]), boundary, arguments_of(step, scope, self.run.templates[key]),
                 reference=step.get("templateRef"), after=around.after,
             )
         )  # fmt: skip
+
+    def _holds(self, text: str, name: str, scope: Mapping[str, str]) -> tuple[bool, str]:
+        """Whether the ``when`` of the node of this name holds, and what it says without tags."""
+        try:
+            condition = filled(text, scope)
+            return holds(condition), condition
+        except UnknownValueError:
+            return self.guesses.holds(self.run, name), text
 
     # --- hooks ----------------------------------------------------------------------------------------------------
 
@@ -321,7 +341,7 @@ class Reconciliation:
         if handler is None or node.phase not in {SUCCEEDED, *BAD} or self.run.shutdown == "Terminate":
             return True
         name = f"{node.name}{ON_EXIT}"
-        if name not in self.run.nodes and handler.get("expression") and not is_true(handler["expression"], known):
+        if name not in self.run.nodes and handler.get("expression") and not is_true_of(handler["expression"], known):
             return True
         made = self._hook(name, handler, node.boundary, known, after=True)
         return self._is_child_over(node, made)
@@ -332,7 +352,7 @@ class Reconciliation:
         for key, hook in hooks_of(of).items():
             name = f"{node.name}.hooks.{key}"
             begun = name in self.run.nodes
-            if key != _EXIT and (begun or (not self.run.shutdown and is_true(hook["expression"], scope))):
+            if key != _EXIT and (begun or (not self.run.shutdown and is_true_of(hook["expression"], scope))):
                 over = self._is_child_over(node, self._hook(name, hook, boundary, scope)) and over
         return over
 
@@ -341,7 +361,7 @@ class Reconciliation:
     ) -> Node | None:
         around = self.run.nodes.get(boundary)
         key = key_of(hook, around.template if around is not None else LOCAL)
-        given = arguments_of(hook, scope) if hook.get("arguments") or not after else parameters_of(self.run.spec)
+        given = arguments_of(hook, scope) if hook.get("arguments") or not after else self.run.parameters
         after = after or (around is not None and around.after)
         return self._execute(
             _Call(name, key, name_of(key), boundary, given, {"hooked": True}, hook.get("templateRef"), after)
@@ -357,7 +377,7 @@ class Reconciliation:
 
     def _new(self, call: _Call, kind: str, phase: str = RUNNING) -> Node:
         made = Node(
-            call.name, kind, call.template, call.task, call.boundary, self._now, phase,
+            call.name, kind, call.template, call.task, call.boundary, self.now, phase,
             flag=call.flag, reference=call.reference, after=call.after,
         )  # fmt: skip
         self.run.nodes[call.name] = made
@@ -369,7 +389,7 @@ class Reconciliation:
         template = key_of(task, around.template) if task is not None else ""
         reference = task.get("templateRef") if task is not None else None
         made = Node(
-            name, kind, template, "", around.name, self._now, flag={}, reference=reference, after=around.after
+            name, kind, template, "", around.name, self.now, flag={}, reference=reference, after=around.after
         )  # fmt: skip
         self.run.nodes[name] = made
         return made
@@ -380,22 +400,48 @@ class Reconciliation:
         key = key_of(step, around.template)
         call = _Call(name, key, str(step["name"]), boundary, {}, {}, step.get("templateRef"), around.after)
         node = self._new(call, SKIP, phase)
+        for each in (self.run.templates[key].get("outputs") or {}).get("parameters") or ():
+            if "default" in (each.get("valueFrom") or {}):
+                node.outputs[str(each["name"])] = plain(each["valueFrom"]["default"])
         self.end(node, phase, why)
         return node
 
     def end(self, node: Node, phase: str, message: str = "") -> None:
         """End a node, which gives back its locks."""
         if node.step is not None:
-            node.step.state, node.step.finished, node.step.message = phase, self._now, message
+            node.step.state, node.step.finished, node.step.message = phase, self.now, message
             if node.pod is not None:
                 node.step.ended[node.pod.name] = phase, message
-        node.end(phase, self._now, message)
+        node.end(phase, self.now, message)
+        if node.type in {STEPS, DAG}:
+            self._end_daemons(node)
         self.run.unsaid += 1
         self.freed += self._locks.release(self.run.holder(node.name))
 
-    def _reached(self, at: float) -> bool:
+    def _end_daemons(self, group: Node) -> None:
+        """Daemons end with the steps around them."""
+        for node in self.run.nodes.values():
+            if node.daemoned and not node.over and node.boundary == group.name:
+                if node.pod is not None and not node.pod.over:
+                    self.served.append(node.pod)
+                self.end(node, SUCCEEDED)
+
+    def part(self, name: str, kind: str, of: Node) -> Node:
+        """A new node for a part of a pod."""
+        made = Node(name, kind, of.template, "", of.name, self.now, PENDING, after=of.after)
+        self.run.nodes[name] = made
+        return made
+
+    def follow(self, part: Node, of: Node) -> None:
+        """A part of a pod runs and ends with it."""
+        if of.over and not part.over:
+            self.end(part, of.phase, of.message)
+        elif not part.over:
+            part.phase = of.phase
+
+    def reached(self, at: float) -> bool:
         """Whether an instant is past; otherwise it is one to look again at."""
-        if at <= self._now:
+        if at <= self.now:
             return True
         self.look_at = at if self.look_at is None else min(self.look_at, at)
         return False

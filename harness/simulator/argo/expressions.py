@@ -1,55 +1,112 @@
-"""Argo's texts: ``{{tags}}``, ``when``, ``depends`` and the expressions of hooks.
+"""Argo's texts: ``{{tags}}`` and ``{{=expressions}}``, ``when``, ``depends``, and the expressions of hooks and retries.
 
 Sources: https://argo-workflows.readthedocs.io/en/latest/variables/ and …/enhanced-depends-logic/
 """
 
 import json
-import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-_TAG = re.compile(r"\{\{-?\s*([^{}]+?)\s*-?\}\}")
-_TOKEN = re.compile(r"\s*(\|\||&&|==|!=|>=|<=|>|<|!|\(|\)|'[^']*'|\"[^\"]*\"|[^\s()&|=!<>]+)")
-# What the expression of a hook can name; of a language with functions, lists and arithmetic.
-_NAME = re.compile(r"(?:workflow|(?:steps|tasks)(?:\.[\w-]+|\[(?:'[\w-]+'|\"[\w-]+\")\]))(?:\.[\w-]+)+")
-_INDEX = re.compile(r"\[['\"]([\w-]+)['\"]\]")
-_HOOK = "the simulated platform can't evaluate the expression"
-_ONLY_IN_CONTAINER = re.compile(r"\.outputs\.(?:result|exitCode)$|\.ip$")
-_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq, "!=": operator.ne, ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le,
-}  # fmt: skip
+from harness.simulator.engine.expressions import as_text, is_true, number, parsed
+
+_TAG = re.compile(r"\{\{=(?P<code>.+?)\}\}(?!\})|\{\{-?\s*(?P<name>[^{}=][^{}]*?)\s*-?\}\}", re.DOTALL)
+_NAMED = re.compile(r"[^\s()&|!]+")
+_CONSTANTS = {"true": True, "false": False}
 # What a task's name alone means in `depends`.
 _MEANS_DONE = ("Succeeded", "Skipped", "Daemoned")
+# Tags of these are known when they are replaced, or never; of all others only a real Argo knows the value.
+_OURS = ("inputs.", "item", "steps.", "tasks.", "workflow.parameters.")
 
 
 class ExpressionError(Exception):
     """A text that Argo can't evaluate, with its message."""
 
 
-def filled(value: Any, scope: Mapping[str, str]) -> Any:
-    """A value of a manifest with its tags replaced.
+class UnknownValueError(ExpressionError):
+    """An expression whose value only a real Argo knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What tags name; see `harness.simulator.engine.expressions.Scope`."""
+
+    values: Mapping[str, Any]
+
+    def value(self, path: str) -> Any:
+        """The value of a tag, or of a part of one."""
+        if path in self.values:
+            return self.values[path]
+        within = {key[len(path) + 1 :]: each for key, each in self.values.items() if key.startswith(f"{path}.")}
+        if not within:
+            raise LookupError(f"failed to resolve {{{{{path}}}}}")
+        return within
+
+    def unsettled(self, comparison: str) -> bool:
+        """Argo has no unknown values."""
+        raise LookupError(comparison)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A condition without tags: its words are texts or numbers, or what `known` makes of them."""
+
+    known: Callable[[str], Any]
+
+    def value(self, path: str) -> Any:
+        """The word itself."""
+        return self.known(path)
+
+    def unsettled(self, comparison: str) -> bool:
+        """Nothing is unknown."""
+        raise ValueError(comparison)
+
+
+def filled(value: Any, scope: Mapping[str, str], unknown: str = "") -> Any:
+    """A value of a manifest with its tags replaced; `unknown` stands for expressions that can't be evaluated here.
 
     Raises:
         ExpressionError: a tag names nothing.
+        UnknownValueError: an expression can't be evaluated here.
     """
     if isinstance(value, str):
-        return _TAG.sub(lambda tag: _looked_up(tag[1], scope), value)
+        return _TAG.sub(lambda tag: _replaced(tag, scope, unknown), value) if "{{" in value else value
     if isinstance(value, Mapping):
-        return {key: filled(each, scope) for key, each in value.items()}
-    return [filled(each, scope) for each in value] if isinstance(value, list) else value
+        return {key: filled(each, scope, unknown) for key, each in value.items()}
+    return [filled(each, scope, unknown) for each in value] if isinstance(value, list) else value
 
 
-def _looked_up(name: str, scope: Mapping[str, str]) -> str:
-    if name not in scope:
+def _replaced(tag: re.Match[str], scope: Mapping[str, str], unknown: str) -> str:
+    if tag["code"] is not None:
+        try:
+            return as_text(evaluated(tag["code"], scope))
+        except UnknownValueError:
+            if not unknown:
+                raise
+            return unknown
+    name = tag["name"]
+    if name not in scope and name.startswith(_OURS):
         raise ExpressionError(f"failed to resolve {{{{{name}}}}}")
-    return scope[name]
+    return scope.get(name, tag[0])
+
+
+def evaluated(text: str, scope: Mapping[str, Any]) -> Any:
+    """The value of an expression.
+
+    Raises:
+        UnknownValueError: it can't be evaluated here.
+    """
+    try:
+        return parsed(text.strip())(_Scope(scope))
+    except (ArithmeticError, LookupError, RecursionError, StopIteration, TypeError, ValueError) as error:
+        raise UnknownValueError(f"failed to evaluate the expression '{text.strip()[:80]}': {error}") from error
 
 
 def item_scope(item: Any) -> dict[str, str]:
     """The tags of one item of a loop."""
     if isinstance(item, Mapping):
-        return {"item": json.dumps(item, separators=(",", ":")), **{f"item.{k}": text_of(v) for k, v in item.items()}}
+        return {"item": text_of(item), **{f"item.{k}": text_of(v) for k, v in item.items()}}
     return {"item": text_of(item)}
 
 
@@ -73,12 +130,12 @@ def holds(text: str) -> bool:
     Raises:
         ExpressionError: it is no condition.
     """
-    return _Parser(text, _literal).value()
+    return _condition(text, _literal, "Invalid 'when' expression")
 
 
 def depends_on(text: str) -> frozenset[str]:
     """The tasks that a ``depends`` names."""
-    return frozenset(token.partition(".")[0] for token in _TOKEN.findall(text) if token[0] not in "|&!()<>='\"")
+    return frozenset(name.partition(".")[0] for name in _NAMED.findall(text))
 
 
 def is_met(text: str, phases: Mapping[str, str]) -> bool:
@@ -88,120 +145,49 @@ def is_met(text: str, phases: Mapping[str, str]) -> bool:
         ExpressionError: it is no condition.
     """
 
-    def result(token: str) -> Any:
+    def result(token: str) -> bool:
         task, _, wanted = token.partition(".")
         if task not in phases:
             raise ExpressionError(f"depends names the unknown task {task}")
+        wanted = {"AnySucceeded": "Succeeded", "AllFailed": "Failed", "Errored": "Error"}.get(wanted, wanted)
         return phases[task] in ((wanted,) if wanted else _MEANS_DONE)
 
-    return _Parser(text, result).value()
+    return _condition(text, result, "Invalid 'depends' expression")
+
+
+def _condition(text: str, known: Callable[[str], Any], what: str) -> bool:
+    try:
+        return is_true(text, _Words(known), bare=True)
+    except (LookupError, TypeError, ValueError) as error:
+        raise ExpressionError(f"{what} '{text}'") from error
 
 
 def demand_expression(text: str) -> None:
-    """Check that the expression of a hook can be evaluated here.
+    """Check that an expression can be parsed.
 
     Raises:
         ExpressionError: it can't.
     """
-    _Parser(text, lambda token: _literal(token) if _is_constant(token) else _demand_name(token), _HOOK).parse()
+    try:
+        parsed(text)
+    except ValueError as error:
+        raise ExpressionError(f"'{text[:80]}' is no expression: {error}") from error
 
 
-def is_true(text: str, scope: Mapping[str, str]) -> bool:
-    """The value of a hook's expression.
+def is_true_of(text: str, scope: Mapping[str, Any]) -> bool:
+    """The value of the expression of a hook or a retry.
 
     Raises:
         ExpressionError: it is no condition, or names nothing.
     """
-
-    def value(token: str) -> Any:
-        return _literal(token) if _is_constant(token) else _looked_up(_INDEX.sub(r".\1", token), scope)
-
-    return _Parser(text, value, _HOOK).value()
-
-
-def _is_constant(token: str) -> bool:
-    return token[0] in "'\"" or token in {"true", "false"} or re.fullmatch(r"-?\d+(\.\d+)?", token) is not None
-
-
-def _demand_name(token: str) -> str:
-    if not _NAME.fullmatch(token):
-        raise ExpressionError(f"the simulated platform can't evaluate '{token[:40]}'")
-    if _ONLY_IN_CONTAINER.search(token):
-        raise ExpressionError(f"{token} is known only to a real Argo")
-    return ""
+    found = evaluated(text, scope)
+    if not isinstance(found, bool):
+        raise ExpressionError(f"the expression '{text[:80]}' is no condition")
+    return found
 
 
 def _literal(token: str) -> Any:
-    if token[0] in "'\"":
-        return token[1:-1]
     try:
-        return {"true": True, "false": False}[token] if token in {"true", "false"} else float(token)
+        return _CONSTANTS[token] if token in _CONSTANTS else number(token)
     except ValueError:
         return token
-
-
-class _Parser:
-    """Recursive descent over ``or``, ``and``, ``not``, comparisons and parentheses."""
-
-    def __init__(self, text: str, read: Callable[[str], Any], what: str = "Invalid 'when' expression") -> None:
-        self._text = text
-        self._what = what
-        self._tokens = _TOKEN.findall(text)
-        self._read = read
-
-    def value(self) -> bool:
-        found = self.parse()
-        if not isinstance(found, bool):
-            raise self._error()
-        return found
-
-    def parse(self) -> Any:
-        found = self._either()
-        if self._tokens:
-            raise self._error()
-        return found
-
-    def _either(self) -> Any:
-        left = self._both()
-        while self._next("||"):
-            right = self._both()
-            left = bool(left) or bool(right)
-        return left
-
-    def _both(self) -> Any:
-        left = self._compared()
-        while self._next("&&"):
-            right = self._compared()
-            left = bool(left) and bool(right)
-        return left
-
-    def _compared(self) -> Any:
-        left = self._single()
-        if self._tokens and self._tokens[0] in _COMPARE:
-            compare, right = _COMPARE[self._tokens.pop(0)], self._single()
-            try:
-                return compare(left, right)
-            except TypeError:
-                raise self._error() from None
-        return left
-
-    def _single(self) -> Any:
-        if self._next("!"):
-            return not self._single()
-        if self._next("("):
-            inner = self._either()
-            if not self._next(")"):
-                raise self._error()
-            return inner
-        if not self._tokens:
-            raise self._error()
-        return self._read(self._tokens.pop(0))
-
-    def _next(self, token: str) -> bool:
-        if self._tokens and self._tokens[0] == token:
-            self._tokens.pop(0)
-            return True
-        return False
-
-    def _error(self) -> ExpressionError:
-        return ExpressionError(f"{self._what} '{self._text}'")

@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.model.units import parse_duration
-from harness.simulator.argo.expressions import ExpressionError, depends_on, filled, item_name, item_scope
-from harness.simulator.argo.nodes import BAD, DAG, ERROR, FAILED, POD, STEPS, SUSPEND, Node
+from harness.simulator.argo.expressions import ExpressionError, depends_on, evaluated, filled, item_name, item_scope
+from harness.simulator.argo.nodes import BAD, DAG, ERROR, FAILED, HTTP, PLUGIN, POD, STEPS, SUSPEND, Node
 from harness.simulator.argo.templates import Spec, plain
+from harness.simulator.engine.expressions import as_text
 
 _REPEATED = {
     "Always": BAD,
@@ -17,6 +18,8 @@ _REPEATED = {
     "OnTransientError": frozenset[str](),
 }
 MOST_ITEMS = 10_000  # of one loop: with more, a workflow would not fit into its object
+POD_KINDS = ("container", "script", "containerSet", "resource", "data")
+_TYPES = {"steps": STEPS, "dag": DAG, "suspend": SUSPEND, "http": HTTP, "plugin": PLUGIN}
 _FORMAT = re.compile(r"(?:[^%]|%%)*%[-+ #0]*\d{0,3}[dxXo](?:[^%]|%%)*")
 
 
@@ -27,17 +30,17 @@ def runs_after_failure(condition: str) -> bool:
 
 def is_pod(template: Spec) -> bool:
     """Whether a template runs in a pod."""
-    return "container" in template or "script" in template
+    return any(kind in template for kind in POD_KINDS)
 
 
 def type_of(template: Spec) -> str:
     """The type of a template's nodes."""
-    return POD if is_pod(template) else STEPS if "steps" in template else DAG if "dag" in template else SUSPEND
+    return POD if is_pod(template) else next(kind for name, kind in _TYPES.items() if name in template)
 
 
 def policy(strategy: Spec) -> frozenset[str]:
     """The phases after which an attempt is repeated."""
-    return _REPEATED[str(strategy.get("retryPolicy") or "OnFailure")]
+    return _REPEATED[str(strategy.get("retryPolicy") or ("Always" if strategy.get("expression") else "OnFailure"))]
 
 
 def fails_fast(dag: Spec) -> bool:
@@ -114,17 +117,40 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def outputs_of(template: Spec, scope: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Name and value of each output parameter; `scope` is empty for a pod, whose outputs are their defaults."""
+def outputs_of(
+    template: Spec, scope: Mapping[str, str], written: Callable[[str], str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Name and value of each output parameter; `written` tells what a container wrote for one, if a container did.
+
+    Raises:
+        ExpressionError: one has no value.
+    """
     for each in (template.get("outputs") or {}).get("parameters") or ():
-        source = each.get("valueFrom") or {}
-        value = filled(str(source["parameter"]), scope) if source.get("parameter") and scope else source.get("default")
-        yield str(each["name"]), plain(each.get("value", value if value is not None else ""))
+        name, source = str(each["name"]), each.get("valueFrom") or {}
+        if "value" in each:
+            yield name, value_of(each["value"], scope)
+            continue
+        try:
+            if source.get("parameter"):
+                yield name, filled(str(source["parameter"]), scope)
+                continue
+            if source.get("expression"):
+                yield name, as_text(evaluated(str(source["expression"]), scope))
+                continue
+        except ExpressionError:
+            if "default" not in source:
+                raise
+        yield (
+            name,
+            plain(source.get("default", ""))
+            if "default" in source or written is None
+            else written(f"parameters.{name}"),
+        )
 
 
 def value_of(value: Any, scope: Mapping[str, str]) -> str:
-    """A parameter's value, its tags replaced."""
-    return str(filled(plain(value), scope))
+    """A parameter's value, its tags replaced; what only a real platform can evaluate becomes a number."""
+    return str(filled(plain(value), scope, unknown="1"))
 
 
 def seconds(text: str | float) -> float:

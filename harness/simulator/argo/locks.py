@@ -94,7 +94,11 @@ def _names(wanted: Mapping[str, Any], namespace: str, limit: Limit) -> Iterator[
     for each in (*_given(wanted, "mutex"), *(wanted.get("mutexes") or ())):
         yield f"{each.get('namespace') or namespace}/Mutex/{each['name']}", 1
     for each in (*_given(wanted, "semaphore"), *(wanted.get("semaphores") or ())):
-        place, reference = each.get("namespace") or namespace, each["configMapKeyRef"]
+        place = each.get("namespace") or namespace
+        if "database" in each:  # whose limits only a real platform knows
+            yield f"{place}/Database/{each['database']['key']}", 1
+            continue
+        reference = each["configMapKeyRef"]
         most = limit(place, reference["name"], reference["key"])
         if most is None:
             raise NoLimitError(f'configmaps "{reference["name"]}" not found')

@@ -1,6 +1,6 @@
 """The state of a workflow: its nodes, and what the controller's queue needs to know."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -16,6 +16,8 @@ __all__ = ["ERROR", "FAILED", "OMITTED", "PENDING", "RUNNING", "SKIPPED", "SUCCE
 
 POD, STEPS, STEP_GROUP, DAG, TASK_GROUP = "Pod", "Steps", "StepGroup", "DAG", "TaskGroup"
 RETRY, SUSPEND, SKIP = "Retry", "Suspend", "Skipped"
+HTTP, PLUGIN, CONTAINER = "HTTP", "Plugin", "Container"
+DAEMONED = "Daemoned"
 BAD = frozenset({FAILED, ERROR})
 _OVER = frozenset({SUCCEEDED, FAILED, ERROR, SKIPPED, OMITTED})
 ON_EXIT = ".onExit"
@@ -53,6 +55,8 @@ class Node:
     after: bool = False
     memo: Mapping[str, Any] | None = None
     outputs: dict[str, str] = field(default_factory=dict)
+    result: str | None = None  # what its container or request returned, where that is known
+    daemoned: bool = False  # its pod serves the steps after it
     step: Step | None = None  # of the graph, once its pod is due
 
     @property
@@ -61,9 +65,24 @@ class Node:
         return self.step.pod if self.step is not None else None
 
     @property
+    def host(self) -> str:
+        """The cluster's node that its pod is on; "" for none."""
+        return self.pod.node.name if self.pod is not None and self.pod.node is not None else ""
+
+    @property
     def over(self) -> bool:
         """Whether it has ended."""
         return self.phase in _OVER
+
+    @property
+    def done(self) -> bool:
+        """Whether what depends on it may begin: it has ended, or serves."""
+        return self.daemoned or self.over
+
+    @property
+    def outcome(self) -> str:
+        """Its phase, as ``depends`` names it."""
+        return DAEMONED if self.daemoned and not self.over else self.phase
 
     def end(self, phase: str, now: float, message: str = "") -> None:
         """End it."""
@@ -78,16 +97,18 @@ class Run(Workflow):
         spec: its specification, with that of the template that it refers to.
         created: seconds of simulated time.
         find: finds the templates in the cluster that its steps call.
+        configured: the value of a ``valueFrom`` that names a ConfigMap; none if there is none.
         number: of the workflow, in the order of arrival.
     """
 
     def __init__(
-        self, manifest: Spec, spec: Spec, created: float, find: Find = lambda _kind, _name: None, number: int = 0
-    ) -> None:
+        self, manifest: Spec, spec: Spec, created: float, find: Find, configured: Callable[[Spec], str | None],
+        number: int = 0,
+    ) -> None:  # fmt: skip
         name, namespace = str(manifest["metadata"]["name"]), str(manifest["metadata"]["namespace"])
         self.plans: list[Plan] = []
         super().__init__(
-            "", name, namespace, graph=Graph(self.plans), parameters=parameters_of(spec), created=created,
+            "", name, namespace, graph=Graph(self.plans), parameters=parameters_of(spec, configured), created=created,
             number=number,
         )  # fmt: skip
         self.manifest = manifest
@@ -96,20 +117,36 @@ class Run(Workflow):
         self._find = find
         self.shutdown = str(spec.get("shutdown") or "")
         self.stopping = bool(self.shutdown)
+        self.parameters: dict[str, str]
+        self.configured = configured
         self.nodes: dict[str, Node] = {}
+        self.agent: Step | None = None  # whose pod makes the requests of its HTTP and plugin templates
+        self.known: dict[str, str] = {}  # what all tags can name
         self.touched = True
 
     def find_templates(self) -> None:
-        """Find all templates that it calls."""
+        """Find all templates that it calls; what they leave open are the ``templateDefaults``."""
         self.templates = templates_of(self.spec, self._find)
+        if defaults := self.spec.get("templateDefaults"):
+            self.templates = {key: {**defaults, **each} for key, each in self.templates.items()}
 
     def ask(self, node: Node, plan: Plan, now: float) -> int:
         """Add a node whose pod is due to the graph; returns its index."""
         node.step = Step(now)
-        node.step.attempts = 1
+        return self.ask_for(node.step, plan)
+
+    def ask_for(self, step: Step, plan: Plan) -> int:
+        """The same for what has no node."""
+        step.attempts = 1
         self.plans.append(plan)
-        self.steps.append(node.step)
+        self.steps.append(step)
         return len(self.plans) - 1
+
+    @property
+    def deadline(self) -> float | None:
+        """When its time is over (``activeDeadlineSeconds``); none without a limit."""
+        limit = self.spec.get("activeDeadlineSeconds")
+        return self.started + float(limit) if limit and self.started is not None else None
 
     def goes_on(self, *, after: bool) -> bool:
         """Whether nodes run: after a stop those of exit handlers (`after`) do."""
@@ -127,8 +164,9 @@ class Run(Workflow):
 
     def needs(self, index: int) -> bool:
         """See `Workflow.needs`."""
-        node = self.nodes[f"{self.name}{self.plans[index].path}"]
-        return not node.over and self.goes_on(after=node.after) and not (self.stopping and not self.shutdown)
+        node = self.nodes.get(f"{self.name}{self.plans[index].path}")
+        wanted = not self.shutdown if node is None else not node.over and self.goes_on(after=node.after)
+        return wanted and not self.over and not (self.stopping and not self.shutdown)
 
     def stream(self, index: int) -> tuple[int, int, int]:
         """See `Workflow.stream`: the names of attempts tell them apart."""
@@ -154,7 +192,14 @@ class Run(Workflow):
     @property
     def pods(self) -> list[Pod]:
         """The pods that were made for it."""
-        return [node.pod for node in self.nodes.values() if node.pod is not None]
+        return [step.pod for step in self.steps if step is not None and step.pod is not None]
+
+    @property
+    def serving(self) -> Iterator[Pod]:
+        """Pods that only end with what they serve."""
+        for plan, step in self.made():
+            if plan.container.serves and step.pod is not None and not step.pod.over:
+                yield step.pod
 
     def id_of(self, node: str) -> str:
         """The id of a node by its name."""

@@ -44,6 +44,11 @@ def duration_or_tag(value: Any) -> str:
     return "" if isinstance(value, str) and "{{" in value else duration(value)
 
 
+def number_or_tag(value: Any) -> str:
+    """A whole number, also as a text, or a text whose tags are replaced."""
+    return "" if isinstance(value, str) and "{{" in value else whole_or_text(value)
+
+
 def one_of(*words: str) -> Check:
     """One of some words."""
 

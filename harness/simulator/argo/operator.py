@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any, Protocol
 
 from harness.simulator.argo.engine import Reconciliation
+from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.locks import Locks, NoLimitError
 from harness.simulator.argo.memos import Memos
 from harness.simulator.argo.nodes import ERROR, FAILED, Run
 from harness.simulator.argo.plans import Priorities
-from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, key_of, missing, name_of
+from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, key_of, missing, name_of, plain
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.controller import Controller
 
@@ -61,8 +62,9 @@ class Unfolding:
         locks: semaphores and mutexes.
     """
 
-    def __init__(self, loop: EventLoop, controller: Controller, priorities: Priorities) -> None:
+    def __init__(self, loop: EventLoop, controller: Controller, priorities: Priorities, guesses: Guesses) -> None:
         self._loop = loop
+        self._guesses = guesses
         self._controller = controller
         self._priorities = priorities
         self.locks = Locks(self._limit)
@@ -79,8 +81,9 @@ class Unfolding:
 
     def add(self, manifest: Spec, spec: Spec) -> Run:
         """Begin a new workflow; `spec` is its specification with that of the template that it refers to."""
-        find = partial(self.objects.template, str(manifest["metadata"]["namespace"]))
-        run = Run(manifest, spec, self._loop.now, find, self._count)
+        namespace = str(manifest["metadata"]["namespace"])
+        find, configured = partial(self.objects.template, namespace), partial(self._configured, namespace)
+        run = Run(manifest, spec, self._loop.now, find, configured, self._count)
         self._count += 1
         self._controller.add(run)
         return run
@@ -116,8 +119,13 @@ class Unfolding:
             pod = node.pod
             if pod is not None and not run.goes_on(after=node.after):
                 self._controller.pods.delete(pod)
-        work = Reconciliation(run, self._loop.now, self.locks, self._memos, self._retry, self._priorities)
+        work = Reconciliation(
+            run, self._loop.now, locks=self.locks, memos=self._memos, retry=self._retry, priorities=self._priorities,
+            guesses=self._guesses,
+        )  # fmt: skip
         work.operate()
+        for pod in work.served:
+            self._controller.pods.end(pod)
         self._controller.client.cleanup.add(self._controller.settings.requests_of_version.cleanup * work.assessed)
         self._wake(work.freed)
         if work.look_at is not None:
@@ -144,6 +152,13 @@ class Unfolding:
         if not run.over and self._controller.workflows.get(run.key) is run:
             run.touched = True
             self._controller.queue.add(run)
+
+    def _configured(self, namespace: str, source: Spec) -> str | None:
+        """The value in the ConfigMap that a ``valueFrom`` names, or its default."""
+        reference = source.get("configMapKeyRef") or {}
+        _, data = self.objects.read_map(namespace, str(reference.get("name"))) or ({}, {})
+        default = source.get("default")
+        return data.get(str(reference.get("key")), None if default is None else plain(default))
 
     def _limit(self, namespace: str, name: str, key: str) -> int | None:
         """The limit of a semaphore."""

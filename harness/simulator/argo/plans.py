@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 
+from harness.model.errors import ConfigError
+from harness.simulator.argo.fields import seconds
 from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, name_of
 from harness.simulator.cluster import Shape, Toleration
 from harness.simulator.cluster.shapes import amounts_of
 from harness.simulator.kfp.containers import Container
 from harness.simulator.kfp.graph import STEP, Plan
+from harness.simulator.kfp.templates import AGENT, EXEC_IMAGE
 
 Priorities = Mapping[str, int]  # the values of the PriorityClasses, by name
 
@@ -15,24 +18,72 @@ Priorities = Mapping[str, int]  # the values of the PriorityClasses, by name
 def plan_of(run: Run, node: Node, priorities: Priorities, now: float) -> Plan:
     """The pod of a node that is due."""
     template = run.templates[node.template]
-    container: Spec = template.get("container") or template.get("script") or {}
-    resources: Spec = container.get("resources") or {}
-    cpu, memory, _ = amounts_of(resources.get("limits") or {})
     labels = {**_labels(run.spec.get("podMetadata")), **_labels(template.get("metadata"))}
+    mains = containers_of(template)
+    cpu, memory, _ = _sum([each.get("resources") or {} for each in mains], "limits")
+    images = [
+        str(each.get("image") or "") for each in (*mains, *_beside(template), *(template.get("initContainers") or ()))
+    ]
     its = Container(
-        str(container.get("image") or ""), _shape(run, template, resources, priorities), cpu, memory,
-        labels=tuple(labels.items()), deadline_s=_deadline_s(run, template, now),
+        images[0], _shape(run, template, priorities), cpu, memory, more_images=tuple(filter(None, images[1:])),
+        labels=tuple(labels.items()), deadline_s=_deadline_s(run, template, now), serves=bool(template.get("daemon")),
+        parts=_parts(template),
     )  # fmt: skip
     path = node.name.removeprefix(run.name)
     return Plan(STEP, node.task, path, container=its, template=name_of(node.template))
+
+
+def agent() -> Plan:
+    """The pod that makes the requests of a workflow's HTTP and plugin templates."""
+    return Plan(STEP, "agent", AGENT, container=Container(EXEC_IMAGE, serves=True), template="agent")
+
+
+def containers_of(template: Spec) -> list[Spec]:
+    """The main containers of a template's pod."""
+    if "containerSet" in template:
+        return list(template["containerSet"]["containers"])
+    return [template.get("container") or template.get("script") or {"image": EXEC_IMAGE}]
+
+
+def _beside(template: Spec) -> list[Spec]:
+    """The sidecars of a template."""
+    return list(template.get("sidecars") or ())
+
+
+def _parts(template: Spec) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The containers of a set by name, each after those that it waits for.
+
+    Raises:
+        ConfigError: they wait for each other.
+    """
+    if "containerSet" not in template:
+        return ()
+    left = {str(each["name"]): tuple(map(str, each.get("dependencies") or ())) for each in containers_of(template)}
+    parts: list[tuple[str, tuple[str, ...]]] = []
+    while left:
+        free = [name for name, before in left.items() if not any(each in left for each in before)]
+        if not free:
+            raise ConfigError(f"the containers {', '.join(left)} wait for each other", "correct their dependencies")
+        parts += [(name, left.pop(name)) for name in free]
+    return tuple(parts)
+
+
+def _sum(resources: list[Spec], kind: str) -> tuple[int, int, int]:
+    """Requests or limits of containers that run at the same time; limits stand for missing requests."""
+    amounts = [amounts_of({**(each.get("limits") or {}), **(each.get(kind) or {})}) for each in resources]
+    cpu, memory, gpu = (sum(each[k] for each in amounts) for k in range(3))
+    return cpu, memory, gpu
 
 
 def _labels(metadata: Spec | None) -> dict[str, str]:
     return {str(key): str(value) for key, value in ((metadata or {}).get("labels") or {}).items()}
 
 
-def _shape(run: Run, template: Spec, resources: Spec, priorities: Priorities) -> Shape:
-    cpu, memory, gpu = amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+def _shape(run: Run, template: Spec, priorities: Priorities) -> Shape:
+    """What the pod requests: its ``podResources``, or else those of its containers."""
+    whole = template.get("podResources") or run.spec.get("podResources")
+    of_containers = [each.get("resources") or {} for each in (*containers_of(template), *_beside(template))]
+    cpu, memory, gpu = _sum([whole] if whole else of_containers, "requests")
     selector = {**(run.spec.get("nodeSelector") or {}), **(template.get("nodeSelector") or {})}
     tolerations = [*(run.spec.get("tolerations") or ()), *(template.get("tolerations") or ())]
     priority = template.get("priorityClassName") or run.spec.get("podPriorityClassName") or ""
@@ -49,9 +100,8 @@ def _shape(run: Run, template: Spec, resources: Spec, priorities: Priorities) ->
 
 def _deadline_s(run: Run, template: Spec, now: float) -> int:
     """Seconds that a pod may be on its node; 0 without a limit."""
-    limits = []
-    if template.get("activeDeadlineSeconds"):
-        limits.append(float(template["activeDeadlineSeconds"]))
+    own = (template.get("activeDeadlineSeconds"), template.get("timeout"))
+    limits = [max(1.0, seconds(each)) for each in own if each and "{{" not in str(each)]
     if run.spec.get("activeDeadlineSeconds"):
         limits.append(max(1.0, float(run.spec["activeDeadlineSeconds"]) - (now - (run.started or now))))
     return round(min(limits, default=0.0))

@@ -40,7 +40,7 @@ def _advance_group(work: "Reconciliation", group: Node, steps: list[Spec], scope
             child = work.call(step, f"{group.name}.{step['name']}{suffix}", group.boundary, {**scope, **extra})
             if child is not None and child.name not in group.children:
                 group.children.append(child.name)
-            done = child is not None and work.hooks_over("steps", step, child, {**scope, **extra}) and child.over
+            done = child is not None and work.hooks_over("steps", step, child, {**scope, **extra}) and child.done
             waits = waits or not done
             if child is not None and child.phase in BAD and not goes_on(step, child.phase):
                 failed = failed or child

@@ -1,44 +1,61 @@
-"""Which fields of a workflow can be run; everything else is refused by its name, not ignored."""
+"""Which fields of a workflow are modelled, and which have no bearing on times; others are refused by their names."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from harness.simulator.argo.cron import is_due
 from harness.simulator.argo.expressions import ExpressionError, demand_expression
 from harness.simulator.argo.fields import is_format, is_loop
-from harness.simulator.argo.numbers import duration, duration_or_tag, label, name, one_of, rank, whole, whole_or_text
+from harness.simulator.argo.numbers import (
+    duration_or_tag,
+    label,
+    name,
+    number_or_tag,
+    one_of,
+    rank,
+    whole,
+    whole_or_text,
+)
 
 Spec = Mapping[str, Any]
 
-_ANY = None  # whatever is in the field is carried along or has no effect on times
+_ANY = None  # whatever is in the field is carried along, or read elsewhere
+_IGNORED = "ignored"  # Argo's field, without a bearing on times here
 _PARAMETERS: Spec = {
     "parameters": [
         {
             "name": name, "value": _ANY, "default": _ANY, "enum": _ANY, "description": _ANY, "globalName": _ANY,
-            "valueFrom": {"default": _ANY, "path": _ANY, "parameter": _ANY},
+            "valueFrom": dict.fromkeys(
+                ("default", "path", "parameter", "expression", "configMapKeyRef", "supplied", "event", "jqFilter",
+                 "jsonPath")
+            ),
         }
     ],
     "artifacts": _ANY,
 }  # fmt: skip
-_LOCK: Spec = {"name": name, "namespace": label}
-_SEMAPHORE: Spec = {"configMapKeyRef": {"name": name, "key": name}, "namespace": label}
+_LOCK: Spec = {"name": name, "namespace": label, "database": _ANY}
+_SEMAPHORE: Spec = {"configMapKeyRef": {"name": name, "key": name}, "namespace": label, "database": {"key": name}}
 _SYNCHRONIZATION: Spec = {
     "mutex": _LOCK, "mutexes": [_LOCK], "semaphore": _SEMAPHORE, "semaphores": [_SEMAPHORE],
 }  # fmt: skip
 _RETRY: Spec = {
-    "limit": whole_or_text, "retryPolicy": one_of("Always", "OnFailure", "OnError", "OnTransientError"),
-    "backoff": {"duration": duration, "factor": whole_or_text, "maxDuration": duration},
+    "limit": number_or_tag, "retryPolicy": one_of("Always", "OnFailure", "OnError", "OnTransientError"),
+    "backoff": {
+        "duration": duration_or_tag, "factor": number_or_tag, "maxDuration": duration_or_tag, "cap": duration_or_tag,
+    },
+    "expression": _ANY, "affinity": _IGNORED,
 }  # fmt: skip
 _CONTAINER: Spec = dict.fromkeys(
     ("name", "image", "imagePullPolicy", "command", "args", "source", "env", "envFrom", "workingDir", "resources",
-     "securityContext", "volumeMounts", "ports")
+     "securityContext", "volumeMounts", "ports", "dependencies", "lifecycle", "livenessProbe", "mirrorVolumeMounts",
+     "readinessProbe", "resizePolicy", "restartPolicy", "restartPolicyRules", "startupProbe", "stdin", "stdinOnce",
+     "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeDevices")
 )  # fmt: skip
 _CONTINUE: Spec = {"failed": _ANY, "error": _ANY}
 _REFERENCE: Spec = {"name": name, "template": label, "clusterScope": _ANY}
-_KINDS = ("container", "script", "steps", "dag", "suspend")
-_NEEDED = ("tasks", "configMapKeyRef")  # beside names
+_KINDS = ("container", "script", "containerSet", "resource", "data", "http", "plugin", "steps", "dag", "suspend")
+_NEEDED = ("tasks",)  # beside names
 _EVERY = "*"  # whatever a user calls it
 _HOOKS: Spec = {
     _EVERY: {"template": label, "templateRef": _REFERENCE, "arguments": _PARAMETERS, "expression": _ANY},
@@ -46,42 +63,51 @@ _HOOKS: Spec = {
 _CALL: Spec = {
     "name": name, "template": label, "templateRef": _REFERENCE, "arguments": _PARAMETERS, "when": _ANY,
     "withItems": _ANY, "withParam": _ANY, "withSequence": dict.fromkeys(("start", "end", "count", "format")),
-    "continueOn": _CONTINUE, "hooks": _HOOKS, "onExit": _ANY,
+    "continueOn": _CONTINUE, "hooks": _HOOKS, "onExit": _ANY, "inline": _ANY,
+}  # fmt: skip
+_PLACEMENT: Spec = {
+    "nodeSelector": _ANY, "tolerations": _ANY, "affinity": _IGNORED, "schedulerName": _IGNORED, "volumes": _ANY,
+    "securityContext": _IGNORED, "serviceAccountName": _ANY, "automountServiceAccountToken": _IGNORED,
+    "executor": _IGNORED, "hostAliases": _IGNORED, "podSpecPatch": _IGNORED, "metrics": _IGNORED,
+    "resourceClaims": _IGNORED, "podResources": {"requests": _ANY, "limits": _ANY, "claims": _IGNORED},
 }  # fmt: skip
 _TEMPLATE: Spec = {
-    "name": name, "inputs": _PARAMETERS, "outputs": _PARAMETERS, "metadata": _ANY, "container": _CONTAINER,
-    "script": _CONTAINER, "steps": [[_CALL]], "dag": {
-        "tasks": [{**_CALL, "dependencies": [label], "depends": label}], "failFast": _ANY,
+    **_PLACEMENT, "name": name, "inputs": _PARAMETERS, "outputs": {**_PARAMETERS, "result": _ANY, "exitCode": _ANY},
+    "metadata": _ANY, "container": _CONTAINER, "script": _CONTAINER,
+    "containerSet": {"containers": [_CONTAINER], "volumeMounts": _ANY, "retryStrategy": _IGNORED},
+    "resource": _ANY, "data": _ANY, "http": _ANY, "plugin": _ANY, "initContainers": [_CONTAINER],
+    "sidecars": [_CONTAINER], "daemon": _ANY, "steps": [[_CALL]], "dag": {
+        "tasks": [{**_CALL, "dependencies": [label], "depends": label}], "failFast": _ANY, "target": _ANY,
     },
-    "suspend": {"duration": duration_or_tag}, "parallelism": whole, "retryStrategy": _RETRY,
-    "synchronization": _SYNCHRONIZATION,
-    "activeDeadlineSeconds": whole_or_text, "nodeSelector": _ANY, "tolerations": _ANY, "serviceAccountName": _ANY,
-    "priorityClassName": _ANY, "volumes": _ANY, "securityContext": _ANY, "archiveLocation": _ANY,
+    "suspend": {"duration": duration_or_tag}, "parallelism": whole, "failFast": _ANY, "retryStrategy": _RETRY,
+    "synchronization": _SYNCHRONIZATION, "activeDeadlineSeconds": whole_or_text, "timeout": duration_or_tag,
+    "pendingTimeout": _IGNORED, "priorityClassName": _ANY, "archiveLocation": _IGNORED, "annotations": _IGNORED,
     "memoize": {"key": _ANY, "maxAge": _ANY, "cache": {"configMap": {"name": _ANY, "key": _ANY, "optional": _ANY}}},
 }  # fmt: skip
+_TEMPLATE_DEFAULTS: Spec = {key: check for key, check in _TEMPLATE.items() if key != "name"}
 _SPEC: Spec = {
-    "entrypoint": label, "arguments": _PARAMETERS, "templates": [_TEMPLATE], "onExit": _ANY, "hooks": _HOOKS,
-    "parallelism": whole, "synchronization": _SYNCHRONIZATION, "ttlStrategy": dict.fromkeys(
+    **_PLACEMENT, "entrypoint": label, "arguments": _PARAMETERS, "templates": [_TEMPLATE], "onExit": _ANY,
+    "hooks": _HOOKS, "parallelism": whole, "synchronization": _SYNCHRONIZATION, "ttlStrategy": dict.fromkeys(
         ("secondsAfterCompletion", "secondsAfterSuccess", "secondsAfterFailure"), whole
     ),
     "podGC": {
         "strategy": one_of("OnPodCompletion", "OnPodSuccess", "OnWorkflowCompletion", "OnWorkflowSuccess"),
+        "deleteDelayDuration": _IGNORED, "labelSelector": _IGNORED,
     },
-    "activeDeadlineSeconds": whole, "priority": rank,
-    "podPriorityClassName": _ANY, "serviceAccountName": _ANY, "shutdown": one_of("Stop", "Terminate"),
-    "workflowTemplateRef": {"name": name, "clusterScope": _ANY},
-    "nodeSelector": _ANY, "tolerations": _ANY, "podMetadata": _ANY, "workflowMetadata": _ANY, "volumes": _ANY,
-    "securityContext": _ANY, "archiveLogs": _ANY, "imagePullSecrets": _ANY, "artifactRepositoryRef": _ANY,
-    "executor": _ANY, "automountServiceAccountToken": _ANY, "hostNetwork": _ANY, "dnsPolicy": _ANY,
-    "templateDefaults": {"retryStrategy": _RETRY},
+    "activeDeadlineSeconds": whole, "priority": rank, "retryStrategy": _RETRY,
+    "podPriorityClassName": _ANY, "shutdown": one_of("Stop", "Terminate"),
+    "workflowTemplateRef": {"name": name, "clusterScope": _ANY}, "podMetadata": _ANY, "workflowMetadata": _IGNORED,
+    "archiveLogs": _IGNORED, "imagePullSecrets": _IGNORED, "artifactRepositoryRef": _IGNORED, "hostNetwork": _IGNORED,
+    "dnsPolicy": _IGNORED, "dnsConfig": _IGNORED, "artifactGC": _IGNORED, "podDisruptionBudget": _IGNORED,
+    "executorPlugins": _IGNORED, "volumeClaimTemplates": _IGNORED, "volumeClaimGC": _IGNORED,
+    "templateDefaults": _TEMPLATE_DEFAULTS,
 }  # fmt: skip
-_NEEDS_CONTAINER = re.compile(r"\{\{-?\s*(=|(?:steps|tasks)\.[\w-]+\.(?:outputs\.(?:result|exitCode)|ip)\b)")
 
 
 class UnsupportedError(Exception):
     """The simulated platform can't run a workflow because of `field`."""
 
-    def __init__(self, field: str, why: str = "the simulated platform can't run it") -> None:
+    def __init__(self, field: str, why: str) -> None:
         super().__init__(f"{field}: {why}")
         self.field = field
         self.why = why
@@ -90,23 +116,34 @@ class UnsupportedError(Exception):
 _CRON: Spec = {
     "schedule": _ANY, "schedules": _ANY, "workflowSpec": _ANY, "suspend": _ANY, "concurrencyPolicy": _ANY,
     "successfulJobsHistoryLimit": _ANY, "failedJobsHistoryLimit": _ANY, "workflowMetadata": _ANY,
+    **dict.fromkeys(("startingDeadlineSeconds", "stopStrategy", "timezone", "when"), _IGNORED),
 }  # fmt: skip
 
 
-def demand_supported(spec: Spec, place: str = "spec") -> None:
+def demand_supported(spec: Spec, place: str = "spec", ignore: Collection[str] = ()) -> list[str]:
     """Check every field of a workflow's specification, which is at `place` in its object.
+
+    Args:
+        spec: the specification.
+        place: where it is.
+        ignore: names of fields that the user wants ignored.
+
+    Returns:
+        The fields that are ignored: they have no bearing on times here.
 
     Raises:
         UnsupportedError: naming the first one that can't be run.
     """
-    _refuse_unknown(spec, _SPEC, place)
-    for where, text in _texts(spec, place):
-        if found := _NEEDS_CONTAINER.search(text):
-            what = "an expression" if found[1] == "=" else found[1]
-            raise UnsupportedError(where, f"{what} is known only to a real Argo")
+    ignored: dict[str, None] = {}
+    for field, value in _unknown(spec, _SPEC, place, ignored):
+        if field.rpartition(".")[2] not in ignore:
+            hint = f"--ignore {field.rpartition('.')[2]} runs the workflow without it"
+            raise UnsupportedError(field, f"the simulated platform does not model it ({str(value)[:40]}); {hint}")
+        ignored[field] = None
     _check_call(place, spec)
     for k, template in enumerate(spec.get("templates") or ()):
         _check_template(f"{place}.templates[{k}]", template)
+    return list(ignored)
 
 
 def demand_supported_cron(spec: Spec) -> None:
@@ -115,7 +152,8 @@ def demand_supported_cron(spec: Spec) -> None:
     Raises:
         UnsupportedError: naming the first one that can't be run.
     """
-    _refuse_unknown(spec, _CRON, "spec")
+    for field, _ in _unknown(spec, _CRON, "spec", {}):
+        raise UnsupportedError(field, "the simulated platform does not model it")
     demand_supported(spec["workflowSpec"], "spec.workflowSpec")
     for schedule in schedules_of(spec):
         try:
@@ -129,18 +167,15 @@ def schedules_of(spec: Spec) -> list[str]:
     return [str(each) for each in (*(spec.get("schedules") or ()), *filter(None, [spec.get("schedule")]))]
 
 
-def _refuse_unknown(spec: Spec, known: Spec, place: str) -> None:
-    for field, value in _unknown(spec, known, place):
-        raise UnsupportedError(field, f"the simulated platform can't run it ({str(value)[:40]})")
-
-
 def _check_called(place: str, call: Spec) -> None:
     """Check that a step, a task or a hook names a template."""
     reference = call.get("templateRef")
     if reference is not None and not (reference.get("name") and reference.get("template")):
         raise UnsupportedError(f"{place}.templateRef", "it needs a name and a template")
-    if bool(reference) == bool(call.get("template")):
-        raise UnsupportedError(f"{place}.template", "name one, here or in a templateRef")
+    if sum(map(bool, (reference, call.get("template"), call.get("inline")))) != 1:
+        raise UnsupportedError(f"{place}.template", "name one, here or in a templateRef, or write it inline")
+    if call.get("inline"):
+        _check_inline(f"{place}.inline", call["inline"])
 
 
 def _check_call(place: str, call: Spec) -> None:
@@ -164,7 +199,7 @@ def _check_call(place: str, call: Spec) -> None:
 
 def _check_template(place: str, template: Spec) -> None:
     kinds = [kind for kind in _KINDS if kind in template]
-    if len(kinds) != 1 or template[kinds[0]] is None:
+    if len(kinds) != 1 or (template[kinds[0]] is None and kinds != ["suspend"]):
         raise UnsupportedError(place, f"a template is one of {', '.join(_KINDS)}")
     for k, task in enumerate((template.get("dag") or {}).get("tasks") or ()):
         where = f"{place}.dag.tasks[{k}]"
@@ -176,15 +211,12 @@ def _check_template(place: str, template: Spec) -> None:
         for n, step in enumerate(group):
             _check_called(f"{place}.steps[{k}][{n}]", step)
             _check_call(f"{place}.steps[{k}][{n}]", step)
-    suspended = template.get("suspend")
-    if suspended is not None and not suspended.get("duration"):
-        raise UnsupportedError(f"{place}.suspend", "without a duration it waits for a person")
-    for k, each in enumerate((template.get("outputs") or {}).get("parameters") or ()):
-        if "default" not in (each.get("valueFrom") or {}) and "value" not in each:
-            raise UnsupportedError(
-                f"{place}.outputs.parameters[{k}].valueFrom",
-                "what a container writes is not known here: give the simulated platform a valueFrom.default",
-            )
+
+
+def _check_inline(place: str, template: Any) -> None:
+    for field, value in _unknown({"name": "inline", **template}, _TEMPLATE, place, {}):
+        raise UnsupportedError(field, f"the simulated platform does not model it ({str(value)[:40]})")
+    _check_template(place, template)
 
 
 def _demand_fit(value: Any, known: Any, place: str) -> None:
@@ -203,27 +235,20 @@ def _demand_fit(value: Any, known: Any, place: str) -> None:
                 raise UnsupportedError(f"{place}.{field}", "it is missing")
 
 
-def _unknown(value: Any, known: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _unknown(value: Any, known: Any, place: str, ignored: dict[str, None]) -> Iterator[tuple[str, Any]]:
+    """Fields that are not known, with their values; the known ones without a bearing are added to `ignored`."""
     if known is None:
+        return
+    if known is _IGNORED:
+        ignored[place] = None
         return
     _demand_fit(value, known, place)
     if isinstance(known, list):
         for k, each in enumerate(value):
-            yield from _unknown(each, known[0], f"{place}[{k}]")
+            yield from _unknown(each, known[0], f"{place}[{k}]", ignored)
         return
     for key, below in value.items() if isinstance(known, Mapping) else ():
         if key not in known and _EVERY not in known:
             yield f"{place}.{key}", below
         elif below is not None:
-            yield from _unknown(below, known.get(key, known.get(_EVERY)), f"{place}.{key}")
-
-
-def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield place, value
-    elif isinstance(value, Mapping):
-        for key, below in value.items():
-            yield from _texts(below, f"{place}.{key}")
-    elif isinstance(value, Sequence):
-        for k, below in enumerate(value):
-            yield from _texts(below, f"{place}[{k}]")
+            yield from _unknown(below, known.get(key, known.get(_EVERY)), f"{place}.{key}", ignored)

@@ -20,7 +20,9 @@ NAMESPACED, CLUSTER = "namespaced", "cluster"
 
 
 def key_of(call: Spec, caller: str) -> str:
-    """The key of the template that a step, task or hook of the template `caller` calls."""
+    """The key of the template that a step, task or hook of the template `caller` calls, or that it has ``inline``."""
+    if call.get("inline"):
+        return f"{caller}#{call['name']}"
     reference = call.get("templateRef")
     if reference:
         return f"{CLUSTER if reference.get('clusterScope') else NAMESPACED}/{reference['name']}/{reference['template']}"
@@ -35,7 +37,7 @@ def scope_of(key: str) -> str:
 
 def name_of(key: str) -> str:
     """The name of a template where it is from."""
-    return key.rpartition("/")[2]
+    return key.rpartition("/")[2].rpartition("#")[2]
 
 
 def missing(call: Spec) -> str:
@@ -68,7 +70,13 @@ def templates_of(spec: Spec, find: Find) -> dict[str, Spec]:
     while callers or wanted:
         if callers:
             caller = callers.pop()
-            wanted += [key_of(each, caller) for each in calls_of(found[caller])]
+            for call in calls_of(found[caller]):
+                key = key_of(call, caller)
+                if call.get("inline") and key not in found:
+                    found[key] = call["inline"]
+                    callers.append(key)
+                else:
+                    wanted.append(key)
         for key in wanted:
             if key not in found and (template := _in_cluster(key, find)) is not None:
                 found[key] = template
@@ -77,10 +85,15 @@ def templates_of(spec: Spec, find: Find) -> dict[str, Spec]:
     return found
 
 
-def parameters_of(spec: Spec) -> dict[str, str]:
-    """The values of a workflow's own parameters."""
-    given = (spec.get("arguments") or {}).get("parameters") or ()
-    return {str(each["name"]): plain(each.get("value", each.get("default", ""))) for each in given}
+def parameters_of(spec: Spec, configured: Callable[[Spec], str | None]) -> dict[str, str]:
+    """The values of a workflow's own parameters; `configured` as for `Run`."""
+    found = {}
+    for each in (spec.get("arguments") or {}).get("parameters") or ():
+        value = each.get("value", each.get("default"))
+        if value is None and each.get("valueFrom"):
+            value = configured(each["valueFrom"])
+        found[str(each["name"])] = plain(value if value is not None else "")
+    return found
 
 
 def plain(value: Any) -> str:

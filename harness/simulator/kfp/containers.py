@@ -19,7 +19,8 @@ class Container:
     """What a step's pod runs and requests. CPU in thousandths of a core, memory in bytes; 0 means not given.
 
     `labels` are the pod's own; `deadline_s` is its longest time on a node; `more_images` are those of the user's other
-    containers.
+    containers. One that `serves` ends with what it serves. `parts` are the names of containers that compute one after
+    another, and of those before each.
     """
 
     image: str = ""
@@ -34,6 +35,8 @@ class Container:
     labels: tuple[tuple[str, str], ...] = ()
     deadline_s: int = 0
     more_images: tuple[str, ...] = ()
+    serves: bool = False
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from random import Random
 
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Pod, Shape
@@ -80,7 +81,10 @@ class Steps:
         pod.launch = Launch()
         workflow, size = pod.owner, 0.0
         assert isinstance(workflow, Workflow)
-        for each in workflow.graph.plans[pod.index].reads:
+        plan = workflow.graph.plans[pod.index]
+        if plan.container.serves:
+            return
+        for each in plan.reads:
             step = workflow.steps[each]
             if step is not None:
                 size += step.output
@@ -98,7 +102,8 @@ class Steps:
         assert isinstance(pod.owner, Workflow)
         model, parameters = self.model(pod.task), pod.owner.parameters
         random = self._draws.of(*pod.owner.stream(pod.index))
-        takes = model.duration.sample(random, parameters)
+        parts = pod.owner.graph.plans[pod.index].container.parts
+        takes = self._longest_s(parts, random, parameters) if parts else model.duration.sample(random, parameters)
         cpu = model.cpu.sample(random, parameters) * self.cpu_factor
         output = model.output.sample(random, parameters)
         fails = random.random() < model.failing
@@ -122,6 +127,16 @@ class Steps:
             pod.job = pod.station.add(takes, cpu, self._fail, pod, _COMMAND_FAILED)
         else:
             pod.job = pod.station.add(takes, cpu, self._store_output, pod, output)
+
+    def _longest_s(
+        self, parts: tuple[tuple[str, tuple[str, ...]], ...], random: Random, parameters: Mapping[str, object]
+    ) -> float:
+        """How long several containers take, each after those that it waits for."""
+        ends: dict[str, float] = {}
+        for name, before in parts:
+            begin = max((ends.get(each, 0.0) for each in before), default=0.0)
+            ends[name] = begin + self.model(name).duration.sample(random, parameters)
+        return max(ends.values())
 
     def _evict(self, pod: Pod) -> None:
         used, request = round(pod.usage_memory / _MI), quantity(pod.shape.memory) if pod.shape.memory else "0"

@@ -8,6 +8,7 @@ from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Controller as Settings
 
+AGENT = "-agent"  # ends the name of the pod that makes a workflow's requests
 DRIVER_IMAGE = "ghcr.io/kubeflow/kfp-driver:2.17.0"
 LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
 EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
@@ -59,8 +60,9 @@ class Templates:
     def _step(self, workflow: Workflow, index: int, plan: Plan) -> Pod:
         """The pod of a template that is no pipeline's; that of a workflow with a single one has the workflow's name."""
         container, number = plan.container, fnv1a_on(workflow.hash, plan.path)
+        name = f"{plan.template}-{number}" if plan.path != AGENT else f"{number}{AGENT}"
         pod = Pod(
-            f"{workflow.name}-{plan.template}-{number}" if plan.path else workflow.name, workflow.namespace,
+            f"{workflow.name}-{name}" if plan.path else workflow.name, workflow.namespace,
             self._steps.shape(plan), (container.image, *container.more_images, EXEC_IMAGE),
             owner=workflow, index=index, role=STEP, task=plan.task, path=plan.path,
         )  # fmt: skip

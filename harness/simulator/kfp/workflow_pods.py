@@ -165,6 +165,13 @@ class WorkflowPods:
             if step.pod is not None:
                 self.delete(step.pod)
 
+    def end(self, pod: Pod) -> None:
+        """End a pod that served, which has done well."""
+        if pod.started is not None and not pod.over and pod.deleting is None:
+            self._cluster.kubelet.finish(pod)
+        else:
+            self.delete(pod)
+
     def delete(self, pod: Pod) -> None:
         """Delete a pod, unless it has ended."""
         if not pod.over and pod.deleting is None:

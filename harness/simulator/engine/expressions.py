@@ -1,0 +1,410 @@
+"""Expressions of workflows, in as much of their languages as the documentation and examples use.
+
+KFP's conditions are CEL, Argo's ``when`` and ``depends`` govaluate, and its ``{{=…}}`` and hooks expr. Sources:
+https://github.com/google/cel-spec, https://github.com/Knetic/govaluate, https://expr-lang.org/docs/language-definition
+"""
+
+import json
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Protocol
+
+_CODE = re.compile(
+    r"""\s*(?:(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"""
+    r"""|(?P<word>[A-Za-z_$\#][\w]*)|(?P<sign>\?\?|\?\.|\.\.|\*\*|=~|==|!=|<=|>=|&&|\|\||[-+*/%<>!()\[\]{}.,?:|]))"""
+)
+_WORDS = re.compile(
+    r"""\s*(?:(?P<text>'[^']*'|"[^"]*")|(?P<sign>=~|==|!=|<=|>=|&&|\|\||[<>!(),])|(?P<bare>[^\s()&|=!<>,]+))"""
+)
+_PRECEDENCE = {
+    "??": 1, "||": 2, "or": 2, "&&": 3, "and": 3, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "=~": 4, "in": 4,
+    "contains": 4, "matches": 4, "startsWith": 4, "endsWith": 4, "..": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7,
+    "**": 8,
+}  # fmt: skip
+_EXPONENTIAL = re.compile(r"\)[*+{?]")  # a repeated group, which may take forever to match
+
+
+def _matches(text: Any, pattern: Any) -> bool:
+    if _EXPONENTIAL.search(str(pattern)):
+        raise LookupError(f"the pattern {str(pattern)[:40]}")
+    return re.search(str(pattern), str(text)) is not None
+
+
+def _plain(value: Any) -> int | float:
+    """A number, and no text, which a number could multiply to any length."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"{str(value)[:40]} is no number")
+    return value
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "=~": _matches, "matches": _matches,
+    "in": lambda one, many: one in many,
+    "contains": lambda text, part: part in text,
+    "startsWith": lambda text, part: text.startswith(part),
+    "endsWith": lambda text, part: text.endswith(part),
+}  # fmt: skip
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": lambda one, other: _plain(one) * _plain(other), "/": operator.truediv,
+    "%": lambda one, other: _plain(one) % _plain(other),
+    "..": lambda first, last: list(range(int(first), min(int(last), int(first) + _MOST_ITEMS) + 1)),
+    "**": lambda base, power: float(base) ** min(float(power), 100.0),
+}  # fmt: skip
+_CONSTANTS = {"true": True, "false": False, "null": None, "nil": None}
+_MOST_ITEMS = 10_000
+_MOST_LEVELS = 50
+_CONDITION = "is no condition"
+
+
+class Scope(Protocol):
+    """What the names in an expression stand for."""
+
+    def value(self, path: str) -> Any:
+        """The value of ``a.b.c``; raises LookupError if it is unknown."""
+        ...
+
+    def unsettled(self, comparison: str) -> bool:
+        """The outcome of a comparison with an unknown value; raises LookupError where there is none."""
+        ...
+
+
+Evaluate = Callable[[Scope], Any]
+
+
+@lru_cache(4096)
+def parsed(text: str, *, bare: bool = False) -> Evaluate:
+    """What evaluates an expression; `bare` words are texts or numbers, as in ``when`` after its tags were replaced.
+
+    Raises:
+        ValueError: it can't be parsed; evaluation raises LookupError, TypeError and ValueError.
+    """
+    return _Parser(text, _WORDS if bare else _CODE).whole()
+
+
+def is_true(text: str, scope: Scope, *, bare: bool = False) -> bool:
+    """The value of a condition.
+
+    Raises:
+        LookupError, TypeError, ValueError: it can't be evaluated, or is no condition.
+    """
+    found = parsed(text, bare=bare)(scope)
+    if not isinstance(found, bool):
+        raise ValueError(_CONDITION)  # noqa: TRY004  # its text is at fault
+    return found
+
+
+class _Parser:
+    """Precedence climbing; every method returns what evaluates the part that it has read."""
+
+    def __init__(self, text: str, tokens: re.Pattern[str]) -> None:
+        self._tokens: list[tuple[str, str]] = []
+        at, end = 0, len(text.rstrip())
+        while at < end:
+            found = tokens.match(text, at)
+            if found is None:
+                raise ValueError(f"{text[:80]!r} at {at}")
+            self._tokens.append((str(found.lastgroup), found[str(found.lastgroup)]))
+            at = found.end()
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Evaluate:
+        evaluate = self._choice()
+        if self._at < len(self._tokens):
+            raise ValueError(self._tokens[self._at][1])
+        return evaluate
+
+    def _next(self) -> tuple[str, str]:
+        if self._at == len(self._tokens):
+            raise ValueError("it ends too early")
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _takes(self, *signs: str) -> str:
+        """Consume and return the next token if it is one of the signs, otherwise ""."""
+        if self._at < len(self._tokens) and self._tokens[self._at][1] in signs and self._tokens[self._at][0] != "text":
+            self._at += 1
+            return self._tokens[self._at - 1][1]
+        return ""
+
+    def _expect(self, sign: str) -> None:
+        if not self._takes(sign):
+            raise ValueError(f"{sign} is missing")
+
+    def _choice(self) -> Evaluate:
+        self._depth += 1
+        if self._depth > _MOST_LEVELS:
+            raise ValueError("it has too many levels")
+        condition = self._binary(1)
+        if self._takes("?"):
+            yes = self._choice()
+            self._expect(":")
+            no = self._choice()
+            self._depth -= 1
+            return lambda scope: yes(scope) if condition(scope) else no(scope)
+        self._depth -= 1
+        return condition
+
+    def _binary(self, least: int) -> Evaluate:
+        begun = self._at
+        left = self._unary()
+        while self._at < len(self._tokens) and self._tokens[self._at][0] != "text":
+            sign = self._tokens[self._at][1]
+            precedence = _PRECEDENCE.get(sign, 0)
+            if precedence < least:
+                break
+            self._at += 1
+            right = self._binary(precedence + 1)
+            text = " ".join(token for _, token in self._tokens[begun : self._at])
+            left = _joined(sign, left, right, text)
+        return left
+
+    def _unary(self) -> Evaluate:
+        if self._takes("!", "not"):
+            inside = self._unary()
+            return lambda scope: not inside(scope)
+        if self._takes("-"):
+            inside = self._unary()
+            return lambda scope: -inside(scope)
+        return self._after(self._primary())
+
+    def _primary(self) -> Evaluate:
+        kind, token = self._next()
+        if token == "(":  # noqa: S105  # a sign
+            return self._bracketed()
+        if kind == "text":
+            return _constant(re.sub(r"\\(.)", r"\1", token[1:-1]) if token[0] != "`" else token[1:-1])
+        if kind == "number":
+            return _constant(number(token))
+        if kind == "bare":
+            return lambda scope: scope.value(token)
+        if token == "[":  # noqa: S105  # a sign
+            items = self._list("]")
+            return lambda scope: [each(scope) for each in items]
+        if token == "{":  # noqa: S105  # a sign
+            return self._map()
+        if kind != "word":
+            raise ValueError(token)
+        if token in _CONSTANTS:
+            return _constant(_CONSTANTS[token])
+        return self._named(token)
+
+    def _bracketed(self) -> Evaluate:
+        inside = self._choice()
+        if self._takes(","):  # govaluate's list: x in (a, b)
+            rest = self._list(")")
+            return lambda scope: [inside(scope), *(each(scope) for each in rest)]
+        self._expect(")")
+        return inside
+
+    def _named(self, path: str) -> Evaluate:
+        """A name with what is known of its parts when it is read: ``steps['a'].outputs.result`` is one path."""
+        while True:
+            if self._tokens[self._at : self._at + 1] == [("sign", "(")] and path != "#":
+                self._at += 1
+                return self._call(path)
+            following = self._tokens[self._at : self._at + 3]
+            if (
+                [each[1] for each in following[:1]] in (["."], ["?."])
+                and len(following) > 1
+                and following[1][0] == "word"
+            ):
+                path, self._at = f"{path}.{following[1][1]}", self._at + 2
+            elif (
+                len(following) == 3 and following[0][1] == "[" and following[1][0] == "text" and following[2][1] == "]"
+            ):
+                path, self._at = f"{path}.{following[1][1][1:-1]}", self._at + 3
+            else:
+                return lambda scope: scope.value(path)
+
+    def _call(self, path: str) -> Evaluate:
+        name = path.removeprefix("sprig.")
+        given: list[Evaluate] = []
+        while not self._takes(")"):
+            if given:
+                self._expect(",")
+            if name in _LAMBDAS and self._takes("{"):
+                given.append(self._predicate())
+            else:
+                given.append(self._choice())
+        if name in _LAMBDAS:
+            if len(given) != 2:
+                raise ValueError(name)
+            return lambda scope: _LAMBDAS[name](given[0](scope), lambda item: given[1](_Inner(scope, item)))
+        if name not in _FUNCTIONS:
+            return _unknown_function(name)
+        return lambda scope: _FUNCTIONS[name](*(each(scope) for each in given))
+
+    def _predicate(self) -> Evaluate:
+        inside = self._choice()
+        self._expect("}")
+        return inside
+
+    def _after(self, value: Evaluate) -> Evaluate:
+        """Indices, attributes and pipes after a value."""
+        while sign := self._takes("[", ".", "?.", "|"):
+            if sign == "[":
+                key = self._choice()
+                self._expect("]")
+                value = _part(value, key)
+            elif sign == "|":
+                _, name = self._next()
+                self._expect("(")
+                value = self._piped(value, name)
+            else:
+                value = _part(value, _constant(self._next()[1]))
+        return value
+
+    def _piped(self, value: Evaluate, name: str) -> Evaluate:
+        rest = self._list(")")
+        if name not in _FUNCTIONS:
+            return _unknown_function(name)
+        return lambda scope: _FUNCTIONS[name](value(scope), *(each(scope) for each in rest))
+
+    def _list(self, end: str) -> list[Evaluate]:
+        items: list[Evaluate] = []
+        while not self._takes(end):
+            items.append(self._choice())
+            if not self._takes(","):
+                self._expect(end)
+                break
+        return items
+
+    def _map(self) -> Evaluate:
+        entries: list[tuple[str, Evaluate]] = []
+        while not self._takes("}"):
+            kind, key = self._next()
+            self._expect(":")
+            entries.append((key[1:-1] if kind == "text" else key, self._choice()))
+            self._takes(",")
+        return lambda scope: {key: each(scope) for key, each in entries}
+
+
+class _Inner:
+    """The scope of a predicate: ``#`` is the item."""
+
+    def __init__(self, outer: Scope, item: Any) -> None:
+        self._outer = outer
+        self._item = item
+
+    def value(self, path: str) -> Any:
+        first, _, rest = path.partition(".")
+        if first != "#":
+            return self._outer.value(path)
+        found = self._item
+        for key in filter(None, rest.split(".")):
+            found = found[key]
+        return found
+
+    def unsettled(self, comparison: str) -> bool:
+        return self._outer.unsettled(comparison)
+
+
+def number(token: str) -> int | float:
+    """A number as it is written."""
+    return int(token) if token.isdigit() else float(token)
+
+
+def _constant(value: object) -> Evaluate:
+    return lambda _: value
+
+
+def _unknown_function(name: str) -> Evaluate:
+    def evaluate(_: Scope) -> Any:
+        raise LookupError(f"the function {name}")
+
+    return evaluate
+
+
+def _part(value: Evaluate, key: Evaluate) -> Evaluate:
+    def evaluate(scope: Scope) -> Any:
+        found, its = value(scope), key(scope)
+        return found[int(its)] if isinstance(found, list | str) else found[str(its)]
+
+    return evaluate
+
+
+def _joined(sign: str, left: Evaluate, right: Evaluate, text: str) -> Evaluate:
+    if sign in {"&&", "and"}:
+        return lambda scope: bool(left(scope)) and bool(right(scope))
+    if sign in {"||", "or"}:
+        return lambda scope: bool(left(scope)) or bool(right(scope))
+    if sign == "??":
+        return lambda scope: found if (found := _or_nil(left, scope)) is not None else right(scope)
+    if sign in _ARITHMETIC:
+        return lambda scope: _ARITHMETIC[sign](left(scope), right(scope))
+
+    def compare(scope: Scope) -> bool:
+        try:
+            one, other = left(scope), right(scope)
+            if isinstance(one, bool) != isinstance(other, bool) and sign in {"==", "!="}:  # true is not a number
+                return sign == "!="
+            return bool(_COMPARISONS[sign](one, other))
+        except (LookupError, TypeError, ValueError):
+            return scope.unsettled(text)
+
+    return compare
+
+
+def _or_nil(value: Evaluate, scope: Scope) -> Any:
+    try:
+        return value(scope)
+    except LookupError:
+        return None
+
+
+def json_path(value: Any, path: str) -> Any:
+    """The part of a JSON document (or its text) at ``$.a[0].b``, or a list for ``[*]``.
+
+    Raises:
+        LookupError: there is no such part, or the path has filters or slices.
+    """
+    found = json.loads(value) if isinstance(value, str) else value
+    keys = re.findall(r"\.([\w-]+)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]|(\[\*\])|(.)", path.removeprefix("$"))
+    many = False
+    for name, index, quoted, every, other in keys:
+        if other:
+            raise LookupError(path)
+        if every:
+            many = True
+            continue
+        key: Any = int(index) if index else name or quoted
+        found = [each[key] for each in found] if many else found[key]
+    return found
+
+
+def as_text(value: Any) -> str:
+    """A value as an expression writes it into a text."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _whole(value: Any) -> int:
+    return int(float(str(value)))
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "asInt": _whole, "int": _whole, "asFloat": lambda it: float(str(it)), "float": lambda it: float(str(it)),
+    "double": lambda it: float(str(it)), "string": as_text, "toString": as_text, "toJson": as_text, "toJSON": as_text,
+    "bool": lambda it: it if isinstance(it, bool) else str(it).lower() == "true", "atoi": _whole,
+    "fromJson": json.loads, "fromJSON": json.loads, "jsonpath": json_path, "len": len, "abs": abs,
+    "min": min, "max": max, "sum": sum, "first": lambda it: it[0],
+    "last": lambda it: it[-1], "upper": lambda it: str(it).upper(), "lower": lambda it: str(it).lower(),
+    "trim": lambda it: str(it).strip(), "split": lambda it, by: it.split(by), "join": lambda it, by="": by.join(it),
+    "replace": lambda old, new, it: it.replace(old, new), "default": lambda other, it: it or other,
+    "add": lambda *it: sum(map(_whole, it)), "sub": lambda one, other: _whole(one) - _whole(other),
+    "mul": lambda one, other: _whole(one) * _whole(other), "keys": list, "values": lambda it: [*it.values()],
+}  # fmt: skip
+_LAMBDAS: Mapping[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
+    "filter": lambda items, holds: [each for each in items if holds(each)],
+    "map": lambda items, change: [change(each) for each in items],
+    "all": lambda items, holds: all(map(holds, items)),
+    "any": lambda items, holds: any(map(holds, items)),
+    "none": lambda items, holds: not any(map(holds, items)),
+    "count": lambda items, holds: sum(map(bool, map(holds, items))),
+    "find": lambda items, holds: next(each for each in items if holds(each)),
+}
