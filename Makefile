@@ -16,7 +16,7 @@ define install
 	  | { grep --line-buffered -oE '^ *(Collecting|Building|Installing collected) [a-zA-Z0-9._-]+' || true; }; fi
 endef
 
-.PHONY: help demo test rehearse check lines bench compiled mutants audit licences reference pictures sbom clean
+.PHONY: help demo test rehearse check lines corpus bench compiled mutants audit licences reference pictures sbom clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -45,6 +45,9 @@ check: $(VENV)/.installed-dev  ## lint, types, layer contracts, the limit of lin
 
 lines: $(VENV)/.installed-dev  ## count the lines of product code by room, into docs/architecture.md
 	$(BIN)/python -m tests.support.lines
+
+corpus: $(VENV)/.installed  ## try every pipeline and workflow of a folder on the simulated platform: make corpus DIR=pipelines
+	@$(BIN)/pipeswarm simulate corpus $(DIR) $(ARGS)
 
 bench: $(VENV)/.installed-dev  ## benchmarks, as ratios within one run, into benchmarks/results
 	$(BIN)/python benchmarks/run.py $(ARGS)

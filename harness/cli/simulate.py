@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import adapter, printing, report
+from harness.cli import adapter, corpus, printing, report
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.schedules import Concurrency, Replay
 from harness.simulator import commands
@@ -66,6 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--target", choices=("argo", "hetida", "kfp"),
         help="platform that the runs are for (default: argo with --workflow, otherwise the profile's)",
     )  # fmt: skip
+    trying = verbs.add_parser(
+        "corpus",
+        help="try every pipeline and workflow of a folder, and say what would run",
+        description="Tries every compiled pipeline and Argo manifest of a folder in simulated time, one run each.",
+    )
+    commands.add_platform_options(trying)
+    corpus.configure(trying)
     for verb in (running, verbs.choices["serve"]):
         verb.add_argument(
             "--calibrate-from", type=Path, metavar="RUN",
@@ -88,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _simulate(arguments)
     if arguments.verb == "adapter":
         return adapter.run(arguments)
+    if arguments.verb == "corpus":
+        return corpus.run(arguments, commands.chosen(arguments))
     return commands.run(arguments, lambda profile: _calibrated(profile, arguments))
 
 
@@ -111,11 +120,10 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from harness.plan.validate import check, demand_known_tenants
     from harness.simulator.faults import check as check_faults
     from harness.simulator.faults import parse_faults
-    from harness.simulator.profile.file import load_profile
     from harness.targets.discovery import find
 
     faults = parse_faults(arguments.fault)
-    profile = _calibrated(load_profile(arguments.profile), arguments)
+    profile = _calibrated(commands.chosen(arguments), arguments)
     check_faults((*profile.faults, *faults), profile)
     target = _target(arguments, profile)
     platform = find(target)
@@ -131,7 +139,10 @@ def _simulate(arguments: argparse.Namespace) -> int:
     if profile.tenants:
         tenants = ";".join(each.namespace for each in profile.tenants)
         plan = replace(plan, target_options={**plan.target_options, "tenants": tenants})
-    assert checked.prepared.inputs is not None  # a local pipeline declares its inputs
+    if target == "argo":
+        _note_ignored(checked, profile)
+    if checked.prepared.inputs is None:
+        raise ConfigError("the workflow refers to a template that is not here", "give its file: --with FILE")
     test = plan_arrivals(checked, plan, checked.prepared.inputs)
     demand_known_tenants(test.scenarios, plan.tenants)
     folder = _folder(checked, test)
@@ -160,6 +171,15 @@ def _target(arguments: argparse.Namespace, profile: "Profile") -> str:
                 f"add --target {other}, or leave it out",
             )
     return target
+
+
+def _note_ignored(checked: "Checked", profile: "Profile") -> None:
+    """Say which fields of the workflow the simulated platform ignores, and refuse it if it can't run it."""
+    from harness.simulator.fast.submitting import ignored
+
+    assert checked.prepared.package is not None
+    if fields := ignored(checked.prepared.package, profile.ignore):
+        sys.stderr.write(f"ignored, without a bearing on the times here: {', '.join(fields)}\n")
 
 
 @contextmanager

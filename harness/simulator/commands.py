@@ -59,6 +59,25 @@ def add_platform_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fault", action="append", default=[], metavar="NAME[@WHEN][:STRENGTH]", help="inject a fault; may be repeated"
     )
+    parser.add_argument(
+        "--result", action="append", default=[], metavar="steps.NAME=VALUE:SHARE",
+        help="what a step returns, on which conditions depend; may be repeated (default: each branch is as likely)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="FIELD",
+        help="run Argo's workflows without a field that the simulated platform does not model; may be repeated",
+    )  # fmt: skip
+
+
+def chosen(args: argparse.Namespace) -> "Profile":
+    """The profile of the options of `add_platform_options`."""
+    from dataclasses import replace
+
+    from harness.simulator.profile.file import load_profile
+    from harness.simulator.profile.results import with_results
+
+    profile = with_results(load_profile(args.profile), args.result)
+    return replace(profile, ignore=(*profile.ignore, *args.ignore))
 
 
 def add_listen_options(parser: argparse.ArgumentParser) -> None:
@@ -98,11 +117,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> int:
     from harness.simulator.faults import parse_faults
-    from harness.simulator.profile.file import load_profile
     from harness.simulator.serve import ServeOptions, serve
 
     faults = parse_faults(args.fault)
-    profile = adjust(load_profile(args.profile))
+    profile = adjust(chosen(args))
     serve(ServeOptions(profile, faults, listen_options(args), args.seed, args.kubeconfig, args.advertise, args.strict))
     return ExitCode.OK
 

@@ -7,7 +7,7 @@ list where a loop runs over it. The profile's steps can say more (``results``, b
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 from typing import Any
@@ -18,6 +18,7 @@ from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, calls_of, key_of
 from harness.simulator.engine.draws import Draws
 from harness.simulator.kfp.steps import Steps
+from harness.simulator.profile.results import ANY_OTHER
 
 _INDEX = re.compile(r"\[\s*['\"]([\w-]+)['\"]\s*\]")
 _OPERATOR = r"\s*\)?\s*(==|!=|=~|<=|>=|<|>)\s*"
@@ -169,12 +170,17 @@ class Guesses:
     def output(self, run: Run, node: Node, output: str) -> str:
         """What a node writes as its ``result``, or as ``parameters.NAME``."""
         random = self._draws.of(run.number, crc32(f"{node.name.removeprefix(run.name)}/{output}".encode()), 0)
-        if given := self._steps.model(node.task).results.get(output.removeprefix("parameters.")):
-            return str(random.choice(given))
+        given = self._steps.model(node.task).results.get(output.removeprefix("parameters."))
+        if given and (value := str(random.choice(given))) != ANY_OTHER:
+            return value
         key = tuple(map(id, run.templates.values()))
         if key not in self._uses:
             self._uses[key] = list(run.templates.values()), Uses(run.templates)
-        return self._uses[key][1].of(node.template, output).draw(random, self._items)
+        use = self._uses[key][1].of(node.template, output)
+        if given:
+            others = {each: None for each in use.texts if each not in map(str, given)}
+            use = replace(use, texts=others or {_OTHER: None})
+        return use.draw(random, self._items)
 
     def holds(self, run: Run, name: str) -> bool:
         """Whether a condition that only a real platform can evaluate is true, for the node of this name."""

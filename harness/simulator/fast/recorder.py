@@ -232,7 +232,9 @@ def _task(pod: Pod) -> str:
     if pod.role == STEP:
         assert isinstance(pod.owner, Workflow)
         return task_of_node(f"{pod.owner.name}{pod.path}", pod.owner.name)
-    return pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+    if pod.role == EXECUTOR or "-driver" not in pod.path:  # what a driver or an importer does alone is the task
+        return pod.task
+    return f"{pod.task or 'root'}-driver"
 
 
 def _run_id(workflow: Workflow) -> str:
@@ -264,11 +266,11 @@ def _run_of_workflow(workflow: Workflow, learned: float | None, calendar: Calend
     """The same for a workflow of Argo's own, whose object shows its end from `learned` on."""
     state = "SUCCEEDED" if workflow.phase == SUCCEEDED else FAILED
     times = workflow.created, workflow.finished, learned
-    yield from _run_records(workflow.name, workflow.title or workflow.name, times, state, calendar)
+    yield from _run_records(workflow.name, workflow.title or workflow.name, times, state, calendar, workflow.message)
 
 
 def _run_records(
-    run: str, name: str, times: tuple[float, float | None, float | None], state: str, calendar: Calendar
+    run: str, name: str, times: tuple[float, float | None, float | None], state: str, calendar: Calendar, why: str = ""
 ) -> Iterator[Record]:
     """Of a run that was created, ended and is known to have ended at these times."""
     created, finished, learned = times
@@ -276,7 +278,7 @@ def _run_records(
     yield Span(run, "", RUN, calendar.ns(created), ended_at, task=name, source=SOURCE)
     if learned is not None:
         kind = "Normal" if state == "SUCCEEDED" else "Warning"
-        yield Event(calendar.ns(learned), "Run", run, state, "", SOURCE, run, type=kind)
+        yield Event(calendar.ns(learned), "Run", run, state, why, SOURCE, run, type=kind)
 
 
 def _life(pod: Pod, task: str, run_id: str, calendar: Calendar, uploading: float | None) -> list[Compact]:

@@ -67,9 +67,7 @@ def simulate_compactly(
         sample_s: simulated seconds between samples of store, nodes and listing.
 
     Raises:
-        ConfigError: the profile names an unknown fault.
-        ConfigError: … or the workflow is one that the simulated platform can't run.
-        RpcError: the package is not a pipeline.
+        ConfigError: the profile names an unknown fault, or the package is none that the simulated platform can run.
     """
     calendar, horizon = Calendar(origin_at), (arrivals[-1].due_s if arrivals else 0.0) + drain_s
     with without_collections():

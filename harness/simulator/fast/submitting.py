@@ -1,6 +1,7 @@
 """How one run is started in simulated time: of a compiled pipeline, or of a workflow of Argo's own."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from itertools import count
 from typing import Any
 
@@ -14,7 +15,7 @@ from harness.model.argo_manifest import (
     with_parameters,
 )
 from harness.model.errors import ConfigError
-from harness.reading import parse_yaml
+from harness.reading import parse_yaml, structured
 from harness.simulator.argo.operator import ObjectsInMemory
 from harness.simulator.argo.support import UnsupportedError, demand_supported
 from harness.simulator.argo.templates import CLUSTER, NAMESPACED
@@ -41,10 +42,14 @@ def pipelines(platform: Platform, package: bytes) -> Submit:
     """Runs of the compiled pipeline in `package` (IR YAML), which is uploaded.
 
     Raises:
-        RpcError: the package is not a pipeline.
+        ConfigError: the package is not a pipeline.
     """
     server, catalogue = platform.server, platform.server.catalogue
-    pipeline_id = catalogue.create_pipeline(package).id
+    try:
+        pipeline_id = catalogue.create_pipeline(package).id
+    except RpcError as error:
+        hint = "compile the pipeline with kfp 2"
+        raise ConfigError(f"the simulated KFP refuses the pipeline: {error.message}", hint) from error
     experiments = {  # by tenant
         each.namespace: catalogue.create_experiment("pipeswarm", namespace=each.namespace).id
         for each in platform.profile.tenants
@@ -72,15 +77,18 @@ def workflows(platform: Platform, package: bytes) -> Submit:
     Raises:
         ConfigError: the simulated platform can't run it, or one of the objects.
     """
-    manifest, *others = [each for each in parse_yaml(package, _WHERE) if each is not None]
-    objects = platform.argo.objects
+    manifest, *others = _documents(package)
+    objects, ignore = platform.argo.objects, platform.profile.ignore
     assert isinstance(objects, ObjectsInMemory)
-    for kind, name, content in map(_object, [*others, *([manifest] if manifest["kind"] in _TEMPLATES else [])]):
+    for kind, name, content in (
+        _object(each, ignore) for each in [*others, *([manifest] if manifest["kind"] in _TEMPLATES else [])]
+    ):
         if kind == "ConfigMap":
             objects.maps[name] = content
         else:
             objects.templates[kind, name] = content
     spec, metadata = _whole(spec_of(manifest), objects), manifest.get("metadata") or {}
+    _demand(spec, ignore)
     numbers = count(1)
 
     def submit(scenario: Scenario, answered: Answered) -> None:
@@ -95,7 +103,21 @@ def workflows(platform: Platform, package: bytes) -> Submit:
     return submit
 
 
-def _object(document: Spec) -> tuple[str, str, Any]:
+def ignored(package: bytes, ignore: Collection[str]) -> list[str]:
+    """The fields in a package of Argo's manifests that have no bearing on times here.
+
+    Raises:
+        ConfigError: as `workflows` does.
+    """
+    fields = [each for it in _documents(package) if it["kind"] != "ConfigMap" for each in _demand(spec_of(it), ignore)]
+    return list(dict.fromkeys(re.sub(r"\[\d+\]", "", each) for each in fields))
+
+
+def _documents(package: bytes) -> list[Any]:
+    return [each for each in parse_yaml(package, _WHERE) if each is not None]
+
+
+def _object(document: Spec, ignore: Collection[str]) -> tuple[str, str, Any]:
     """Kind or scope, name and content of an object that workflows need."""
     kind, name = str(document.get("kind")), str((document.get("metadata") or {}).get("name"))
     if kind == "ConfigMap":
@@ -103,7 +125,7 @@ def _object(document: Spec) -> tuple[str, str, Any]:
     if kind not in _TEMPLATES:
         raise ConfigError(f"{_WHERE} needs no {kind} ({name})", f"give {', '.join(_TEMPLATES)} or ConfigMaps")
     spec = spec_of(document)
-    _demand(spec)
+    _demand(spec, ignore)
     return _TEMPLATES[kind], name, spec
 
 
@@ -117,12 +139,13 @@ def _whole(spec: Spec, objects: ObjectsInMemory) -> Spec:
                 f"{_WHERE} refers to the template {name}, which is not here", "give its file: --with FILE"
             )
         spec = over_template(spec, template)
-    _demand(spec)
     return spec
 
 
-def _demand(spec: Spec) -> None:
-    try:
-        demand_supported(spec)
-    except UnsupportedError as error:
-        raise ConfigError(f"{_WHERE}: {error}") from error
+def _demand(spec: Spec, ignore: Collection[str]) -> list[str]:
+    """The ignored fields of a specification that the simulated platform can run."""
+    with structured(_WHERE):
+        try:
+            return demand_supported(spec, ignore=ignore)
+        except UnsupportedError as error:
+            raise ConfigError(f"{_WHERE}: {error}") from error

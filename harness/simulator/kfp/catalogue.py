@@ -1,14 +1,15 @@
 """Pipelines, their versions, and experiments."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import orjson
 
 from harness.model.errors import ConfigError
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.errors import aborted, exists, invalid, not_found
-from harness.simulator.kfp.graph import Graph, flatten
-from harness.simulator.kfp.packages import parse_package, reading
+from harness.simulator.kfp.graph import Graph, Limits, flatten
+from harness.simulator.kfp.packages import config_of, parse_package, reading
 from harness.simulator.kfp.placement import has_parameters
 from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline, Spec, Version
 
@@ -87,7 +88,9 @@ class Catalogue:
         pipeline = Pipeline(self._new_id(), name, self._loop.now, description, namespace)
         self.pipelines[pipeline.id] = pipeline
         self._pipeline_names[namespace, name] = pipeline.id
-        self._add_version(Version(self._new_id(), pipeline.id, name, self._loop.now, spec, platform, description))
+        config = config_of(package)
+        version = Version(self._new_id(), pipeline.id, name, self._loop.now, spec, platform, description, config)
+        self._add_version(version)
         return pipeline
 
     def pipeline(self, pipeline_id: str) -> Pipeline:
@@ -123,7 +126,8 @@ class Catalogue:
         spec, platform = parse_package(package)
         if any(each.name == name for each in self.versions_of(pipeline_id)):
             raise exists(f"Failed to create a new pipeline version. The name {name} already exist. Specify a new name")
-        version = Version(self._new_id(), pipeline_id, name, self._loop.now, spec, platform, description)
+        config = config_of(package)
+        version = Version(self._new_id(), pipeline_id, name, self._loop.now, spec, platform, description, config)
         self._add_version(version)
         return version
 
@@ -150,7 +154,8 @@ class Catalogue:
         """
         try:
             with reading():
-                return flatten(version.spec, version.platform, parameters, self._loop_iterations)
+                graph = flatten(version.spec, version.platform, parameters, self._loop_iterations)
+                return replace(graph, limits=Limits.of(version.config)) if version.config else graph
         except ConfigError as error:
             raise invalid(error.message) from error
 

@@ -67,10 +67,30 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Of a whole workflow, in seconds; 0 is none: how long it may run, and is kept after its success or failure."""
+
+    deadline_s: float = 0.0
+    keep_success_s: float = 0.0
+    keep_failure_s: float = 0.0
+
+    @classmethod
+    def of(cls, config: Spec) -> "Limits":
+        """As a ``PipelineConfig`` says.
+
+        Source: kubeflow/pipelines, api/v2alpha1/pipeline_spec.proto of August 2026.
+        """
+        either = config.get("resourceTtlOnCompletion") or 0
+        success, failure = (config.get(f"resourceTtlOn{end}") or either for end in ("Success", "Failure"))
+        return cls(float(config.get("activeDeadlineSeconds") or 0), float(success), float(failure))
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """All pods of one pipeline, each after those it waits for; of a workflow of Argo's own, those that came due."""
 
     plans: Sequence[Plan]
+    limits: Limits = Limits()
 
     @property
     def pods(self) -> int:

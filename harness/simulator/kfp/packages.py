@@ -71,6 +71,14 @@ def platform_of(document: Mapping[str, Any]) -> Spec:
         return dict(found)
 
 
+def config_of(package: bytes) -> Spec:
+    """What a package, which can be read, sets for the pipeline as a whole."""
+    documents = [each for each in parse_yaml(package, "the package") if each]
+    with reading():
+        kubernetes = (documents[1] if len(documents) > 1 else {}).get("platforms", {}).get("kubernetes", {})
+        return dict(kubernetes.get("pipelineConfig") or {})
+
+
 def complete_parameters(spec: Mapping[str, Any], given: Mapping[str, object]) -> dict[str, object]:
     """The run's parameters with the pipeline's defaults.
 

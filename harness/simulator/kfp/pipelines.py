@@ -19,7 +19,15 @@ class Pipelines:
     def begin(self, workflow: Workflow) -> str:
         """See `Operator.begin`."""
         workflow.unsaid += of_start(workflow.graph)
+        if workflow.graph.limits.deadline_s:
+            self._loop.after(workflow.graph.limits.deadline_s, self._expire, workflow)
         return ""
+
+    def _expire(self, workflow: Workflow) -> None:
+        """The workflow's time is over, which ends it as a termination does."""
+        if not workflow.over and not workflow.stopping:
+            workflow.stopping = True
+            self._pods.requeue(workflow)
 
     def operate(self, workflow: Workflow) -> list[int]:
         """See `Operator.operate`."""

@@ -51,6 +51,7 @@ class Version:
     spec: Spec
     platform: Spec
     description: str = ""
+    config: Spec = field(default_factory=dict)  # of the pipeline as a whole: `dsl.PipelineConfig`
     graph: Graph | None = None
 
 

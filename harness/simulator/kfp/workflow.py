@@ -118,7 +118,8 @@ class Workflow:
 
     def keep_s(self, default_s: float) -> float:
         """How long it is kept after its end; `default_s` is the controller's."""
-        return default_s
+        limits = self.graph.limits
+        return (limits.keep_failure_s if self.phase == FAILED else limits.keep_success_s) or default_s
 
     def discarded(self) -> Iterator[Pod]:
         """The pods that are deleted at its end (``podGC``)."""

@@ -56,7 +56,7 @@ class WorkflowPods:
         """Create the pod of a due node, which a quota can delay."""
         if not workflow.needs(index):
             workflow.active -= 1
-            self._requeue(workflow)
+            self.requeue(workflow)
             return
         step = workflow.steps[index]
         assert step is not None
@@ -90,7 +90,8 @@ class WorkflowPods:
             self._cluster.kubelet.stop_work(pod)
             self._cluster.kubelet.finish(pod, SIGTERMED, "Error")
 
-    def _requeue(self, workflow: Workflow) -> None:
+    def requeue(self, workflow: Workflow) -> None:
+        """Have a workflow looked at that has changed."""
         if workflow.finished is None:
             self._queue.requeue(workflow)
 
@@ -101,7 +102,7 @@ class WorkflowPods:
         workflow = pod.owner
         assert isinstance(workflow, Workflow)
         workflow.touched = True
-        self._requeue(workflow)
+        self.requeue(workflow)
         run = self._run_step if pod.role in RUNS_USER_CODE else self._drivers.run
         if self.prelude is None or pod.role == STEP:
             run(pod)
@@ -125,7 +126,7 @@ class WorkflowPods:
         workflow.active -= 1
         self.quotas.of(pod.namespace).give_back(pod)
         workflow.news.append(pod)
-        self._requeue(workflow)
+        self.requeue(workflow)
 
     def assess(self, workflow: Workflow, pod: Pod) -> None:
         """Decide what a pod's end means for its step: success, retry, or failure."""
@@ -157,7 +158,7 @@ class WorkflowPods:
     def _again(self, workflow: Workflow, index: int) -> None:
         workflow.active -= 1
         workflow.due.append(index)
-        self._requeue(workflow)
+        self.requeue(workflow)
 
     def stop(self, workflow: Workflow) -> None:
         """Delete the live pods of a workflow."""

@@ -57,7 +57,7 @@ class ArgoObjects:
             raise _invalid(kind, name, "Required value")
         if kind == "Workflow":
             spec = self._with_template(namespace, spec)
-        _check(kind, name, spec)
+        self._check(kind, name, spec)
         if dry:
             return
         if kind == "Workflow":
@@ -78,7 +78,7 @@ class ArgoObjects:
             before = self._store.get(self._types[kind], namespace, name)
             assert before is not None
             after = merge(deepcopy(before.snapshot), patch)
-            _check(kind, name, after["spec"])
+            self._check(kind, name, after["spec"])
             if not dry:
                 self._store.put(plural, namespace, name, after)
             return True
@@ -134,6 +134,20 @@ class ArgoObjects:
         found = self._store.get(self._types[kind], "" if scope == CLUSTER else namespace, name)
         spec: Mapping[str, Any] | None = found.manifest(self._types[kind])["spec"] if found is not None else None
         return spec
+
+    def _check(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
+        """Refuse what can't be run.
+
+        Raises:
+            ApiError: 422, naming the field.
+        """
+        try:
+            check = demand_supported_cron if kind == "CronWorkflow" else demand_supported
+            check(spec, ignore=self._view.platform.profile.ignore)
+        except UnsupportedError as error:
+            raise _invalid(kind, name, error.why, error.field) from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _invalid(kind, name, f"the simulated platform can't read it: {error!r}") from error
 
     # --- schedules ------------------------------------------------------------------------------------------------
 
@@ -263,20 +277,6 @@ def _display(node: Node, workflow: str) -> str:
         return node.name
     rest = node.name.removeprefix(node.boundary)
     return rest.partition("].")[2] or rest.removeprefix(".") or workflow
-
-
-def _check(kind: str, name: str, spec: Mapping[str, Any]) -> None:
-    """Refuse what can't be run.
-
-    Raises:
-        ApiError: 422, naming the field.
-    """
-    try:
-        (demand_supported_cron if kind == "CronWorkflow" else demand_supported)(spec)
-    except UnsupportedError as error:
-        raise _invalid(kind, name, error.why, error.field) from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _invalid(kind, name, f"the simulated platform can't read it: {error!r}") from error
 
 
 def _invalid(kind: str, name: str, why: str, field: str = "spec") -> ApiError:

@@ -332,3 +332,4 @@ class Profile:
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     hetida: Hetida | None = None
     faults: tuple[FaultPlan, ...] = ()
+    ignore: tuple[str, ...] = ()  # fields of Argo's manifests that are not modelled: workflows run without them

@@ -72,7 +72,7 @@ def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, An
     objects = [each for each in found if each is not runnable[0]]
     for other in beside:
         objects += _documents(other)
-    manifest = _checked(runnable[0], str(path))
+    manifest = runnable(runnable[0], str(path))
     for each in objects:
         with reading.structured(path, MANIFEST_HINT):
             if each["kind"] not in _NEEDED or not each["metadata"]["name"]:
@@ -94,8 +94,12 @@ def _documents(path: Path) -> list[dict[str, Any]]:
     return documents
 
 
-def _checked(manifest: dict[str, Any], where: str) -> dict[str, Any]:
-    """The manifest, if workflows can be made from it."""
+def runnable(manifest: dict[str, Any], where: str) -> dict[str, Any]:
+    """The manifest, if workflows can be made from it; `where` names it in errors.
+
+    Raises:
+        ConfigError: they can't.
+    """
     if manifest.get("apiVersion") != GROUP_VERSION:
         raise ConfigError(f"{where} is not an Argo manifest{_what(manifest)}", MANIFEST_HINT)
     if manifest.get("kind") not in SPEC_OF_KIND:

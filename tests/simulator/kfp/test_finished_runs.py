@@ -7,6 +7,8 @@ import pytest
 from harness.simulator.cluster import Change
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.kfp.errors import Code, RpcError
+from harness.simulator.kfp.graph import Graph, Limits
+from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore
 from tests.support.platforms import GI, ONE_SECOND, Journal, profile, submit, upload
@@ -78,3 +80,17 @@ def test_a_retry_restarts_the_ttl_of_a_run() -> None:
     assert platform.controller.workflows
     platform.loop.run(91)
     assert not platform.controller.workflows
+
+
+@pytest.mark.parametrize(
+    ("config", "failing", "kept_s"),
+    [
+        ({}, 0.0, 3600.0), ({"resourceTtlOnCompletion": 60}, 0.0, 60.0), ({"resourceTtlOnSuccess": 60}, 1.0, 3600.0),
+        ({"resourceTtlOnCompletion": 60, "resourceTtlOnFailure": 90}, 1.0, 90.0),
+    ],
+)  # fmt: skip
+def test_a_pipeline_can_say_how_long_its_workflows_are_kept(config, failing, kept_s):
+    graph = Graph((), Limits.of(config))
+    workflow = Workflow("r", "w", "kubeflow", graph=graph, parameters={}, created=0.0)
+    workflow.phase = "Failed" if failing else "Succeeded"
+    assert workflow.keep_s(3600.0) == kept_s
