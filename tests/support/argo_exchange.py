@@ -68,6 +68,8 @@ class Argo:
             return answer(200, {"kind": "APIResourceList", "resources": []})
         if url.path.startswith("/apis/apps/v1/namespaces/"):
             return self.deployments.get(url.path.split("/")[5], status(403, "deployments.apps is forbidden"))
+        if url.path.endswith("/configmaps"):
+            return self._create(body, dry=False)
         if not url.path.startswith(API):
             return status(404, "the server could not find the requested resource")
         if request.method == "GET" and url.path.endswith("/workflows"):

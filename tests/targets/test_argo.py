@@ -191,6 +191,52 @@ def test_what_argo_refuses_is_refused_before_the_first_arrival(tmp_path):
         ready(Argo(server=True, refusal=(400, "its main is invalid")), prepared(tmp_path))
 
 
+def test_what_the_simulated_platform_refuses_is_not_said_to_be_argos_refusal(tmp_path):
+    said = "spec.unheard: the simulated platform does not model it"
+    with pytest.raises(ConfigError, match=r"^the simulated platform refuses the workflow: spec\.unheard"):
+        ready(Argo(refusal=(422, said)), prepared(tmp_path))
+
+
+BESIDE = """
+apiVersion: argoproj.io/v1alpha1
+kind: WorkflowTemplate
+metadata: {name: shared}
+spec: {templates: [{name: a, container: {image: a}}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: limits}
+data: {one: "1"}
+"""
+
+
+def test_the_objects_beside_a_workflow_are_created_once(tmp_path):
+    (tmp_path / "beside.yaml").write_text(BESIDE)
+    cluster = Argo()
+    offline = prepared(tmp_path, **{"with": str(tmp_path / "beside.yaml")})
+    ready(cluster, offline)
+    created = {
+        path.rpartition("/")[2]: body["metadata"]["name"] for method, path, body in cluster.asked if method == "POST"
+    }
+    assert created == {"workflowtemplates": "shared", "configmaps": "limits", "workflows": "pipeswarm-trial"}
+    ready(cluster, offline)  # they exist now
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: Pod\nmetadata: {name: p}", "need no Pod"),
+        ("kind: ConfigMap", "damaged"),
+        ("- a", "not an Argo manifest"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_what_workflows_do_not_need_is_refused(tmp_path, text, said):
+    (tmp_path / "beside.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        prepared(tmp_path, **{"with": str(tmp_path / "beside.yaml")})
+
+
 def test_a_conflict_is_told_as_such(tmp_path):
     target, _ = ready(Argo(), prepared(tmp_path))
     with pytest.raises(RejectedError, match="exists already, so this request arrived twice") as raised:

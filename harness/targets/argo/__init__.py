@@ -21,6 +21,7 @@ from harness.targets.argo.api import (
     KUBERNETES,
     Paths,
     controller_version,
+    create_missing,
     demand_listing,
     error_text,
     find_api,
@@ -49,7 +50,7 @@ __all__ = [
 OPTIONS = (
     Option("workflow", "", "manifest of a Workflow (YAML or JSON)", file="yaml"),
     Option(
-        "with", "", "templates and ConfigMaps that the workflow needs (YAML or JSON; repeatable)",
+        "with", "", "templates and ConfigMaps that the workflow needs; missing ones are created",
         repeatable=True, file="yaml",
     ),
     Option("from", "", "template in the cluster instead: workflowtemplate/NAME, clusterworkflowtemplate/NAME, …"),
@@ -96,6 +97,8 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
     options["namespace"] = options["namespace"] or str(metadata.get("namespace") or "")
     kept = {key: metadata[key] for key in ("annotations", "labels") if metadata.get(key)}
     options["workflow"] = orjson.dumps({"metadata": kept, "spec": spec}).decode()
+    if objects:
+        options["objects"] = orjson.dumps(objects).decode()
     package = yaml.dump_all([manifest, *objects], Dumper=yaml.CSafeDumper, sort_keys=False).encode()
     refers = spec.get("workflowTemplateRef")
     templates = [spec_of(each) for each in objects if refers and each["metadata"].get("name") == refers.get("name")]
@@ -130,6 +133,7 @@ class ArgoTarget:
         """Find the API and the template, and have a first workflow checked; see `Target.set_up`."""
         api, version = find_api(exchange)
         self._paths = Paths(api, self._paths.namespace)
+        create_missing(exchange, self._paths, orjson.loads(self._options.get("objects") or "[]"))
         if self._options.get("from"):
             self._workflow = self._from_template(exchange, parse_reference(self._options["from"]))
         specs = self._workflow["spec"], self._referred(exchange)

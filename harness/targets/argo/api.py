@@ -3,7 +3,7 @@
 Source of the paths: https://argo-workflows.readthedocs.io/en/latest/swagger/ and the Kubernetes API's conventions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +27,8 @@ _MAX_ERROR_TEXT = 500
 _HOST_HINT = (
     "give --host kubeconfig for the cluster of your kubeconfig, or the address of a Kubernetes API or of an Argo server"
 )
-_FOUND, _CREATED, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 201, 401, 403, 404
+_FOUND, _CREATED, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT = 200, 201, 401, 403, 404, 409
+_SIMULATED = "the simulated platform"
 # The plurals of the kinds that --from names, in either API.
 _PLURALS = {
     "WorkflowTemplate": ("workflowtemplates", "workflow-templates"),
@@ -77,6 +78,22 @@ class Paths:
             return HttpRequest("POST", f"{self.workflows}?dryRun=All", orjson.dumps(workflow), JSON)
         body = {"namespace": self.namespace, "workflow": workflow}
         return HttpRequest("POST", f"{self.workflows}/lint", orjson.dumps(body), JSON)
+
+    def object(self, document: Mapping[str, Any]) -> HttpRequest:
+        """The request that creates a template or a ConfigMap.
+
+        Raises:
+            ConfigError: an Argo server creates no ConfigMaps.
+        """
+        kind = str(document["kind"])
+        if kind != "ConfigMap":
+            body = document if self.api == KUBERNETES else {"namespace": self.namespace, "template": document}
+            return HttpRequest("POST", self.templates(kind), orjson.dumps(body), JSON)
+        if self.api != KUBERNETES:
+            name = document["metadata"]["name"]
+            raise ConfigError(f"an Argo server can't create the ConfigMap {name}", "create it with kubectl apply")
+        path = f"/api/v1/namespaces/{quote(self.namespace)}/configmaps"
+        return HttpRequest("POST", path, orjson.dumps(document), JSON)
 
     def shutdown(self, name: str, how: str) -> HttpRequest:
         """The request that ends a running workflow; `how` is Terminate or Stop."""
@@ -173,6 +190,22 @@ def _known(exchange: Exchange, paths: Paths, kind: str) -> str:
     return f"there are: {names}" if names else f"create it with kubectl apply, or look it up: kubectl get {kind}"
 
 
+def create_missing(exchange: Exchange, paths: Paths, objects: Sequence[Mapping[str, Any]]) -> None:
+    """Create the templates and ConfigMaps that workflows need; those that exist stay as they are.
+
+    Raises:
+        ConfigError: one is refused.
+    """
+    for each in objects:
+        request = paths.object(each)
+        answer = exchange(request)
+        if answer.status // 100 != 2 and answer.status != _CONFLICT:
+            what = f"{each['kind']} {each['metadata']['name']}"
+            raise ConfigError(
+                f"{what} can't be created: {error_text(answer)}", "create it yourself, or leave --with out"
+            )
+
+
 def try_out(exchange: Exchange, paths: Paths, workflow: Mapping[str, Any]) -> None:
     """Have a workflow checked as the platform would check it at its creation; nothing is created.
 
@@ -188,9 +221,12 @@ def try_out(exchange: Exchange, paths: Paths, workflow: Mapping[str, Any]) -> No
             _grant("verb create", "workflows"),
         )
     if answer.status // 100 == 4 and answer.status != _UNAUTHORIZED:
-        raise ConfigError(
-            f"Argo refuses the workflow: {error_text(answer)}", "correct the manifest; argo lint checks it, too"
-        )
+        text = error_text(answer)
+        if _SIMULATED in text:  # which is not what Argo says
+            raise ConfigError(
+                f"the simulated platform refuses the workflow: {text}", "docs/simulator.md: what it models"
+            )
+        raise ConfigError(f"Argo refuses the workflow: {text}", "correct the manifest; argo lint checks it, too")
     demand(answer, f"{request.method} {request.path.partition('?')[0]}")
 
 

@@ -66,13 +66,13 @@ def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, An
         ConfigError: there is no such file, or it is not a manifest that workflows can be made from.
     """
     found = _documents(path)
-    runnable = [each for each in found if each.get("kind") in {"Workflow", "CronWorkflow"}] or found
-    if len(runnable) != 1:
-        raise ConfigError(f"{path} holds {len(runnable)} workflows, and a test runs one", MANIFEST_HINT)
-    objects = [each for each in found if each is not runnable[0]]
+    main = [each for each in found if each.get("kind") in {"Workflow", "CronWorkflow"}] or found
+    if len(main) != 1:
+        raise ConfigError(f"{path} holds {len(main)} workflows, and a test runs one", MANIFEST_HINT)
+    objects = [each for each in found if each is not main[0]]
     for other in beside:
         objects += _documents(other)
-    manifest = runnable(runnable[0], str(path))
+    manifest = runnable(main[0], str(path))
     for each in objects:
         with reading.structured(path, MANIFEST_HINT):
             if each["kind"] not in _NEEDED or not each["metadata"]["name"]:
