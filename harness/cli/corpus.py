@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, profile: "Profile") -> int:
     """Try all files; returns the exit code."""
     documents = _documents(arguments.folder)
-    objects = [each for _, each in documents if each.get("kind") in _OBJECTS]
+    objects = [each for _, each in documents if _is_object(each, profile)]
     tried = []
     for path, document in documents:
         kind = _kind(document)
@@ -83,12 +83,25 @@ def _documents(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
     return found
 
 
+def _is_object(document: Mapping[str, Any], profile: "Profile") -> bool:
+    """Whether workflows can use it: a damaged one is no reason to refuse others."""
+    from harness.simulator.fast.submitting import ignored
+
+    if str(document.get("kind")) not in _OBJECTS:
+        return False
+    try:
+        ignored(yaml.dump(document, Dumper=yaml.CSafeDumper).encode(), profile.ignore)
+    except ConfigError:
+        return False
+    return isinstance(document.get("metadata"), Mapping)
+
+
 def _kind(document: Mapping[str, Any]) -> str:
     if "pipelineInfo" in document:
         return "kfp"
     if document.get("apiVersion") != GROUP_VERSION:
         return ""
-    kind, spec = document.get("kind"), document.get("spec")
+    kind, spec = str(document.get("kind")), document.get("spec")
     has_entrypoint = isinstance(spec, Mapping) and bool(spec.get("entrypoint"))
     return "argo" if kind in {"Workflow", "CronWorkflow"} or (kind in _OBJECTS and has_entrypoint) else ""
 
@@ -115,8 +128,9 @@ def _try_workflow(file: str, manifest: dict[str, Any], beside: Sequence[dict[str
     from harness.targets.argo.manifest import inputs_of, runnable
 
     spec = spec_of(runnable(manifest, file))
-    refers = (spec.get("workflowTemplateRef") or {}).get("name")
-    templates = [spec_of(each) for each in beside if refers and each.get("metadata", {}).get("name") == refers]
+    with reading.structured(file):
+        refers = (spec.get("workflowTemplateRef") or {}).get("name")
+        templates = [spec_of(each) for each in beside if refers and each["metadata"].get("name") == refers]
     package = yaml.dump_all([manifest, *beside], Dumper=yaml.CSafeDumper).encode()
     own = yaml.dump(manifest, Dumper=yaml.CSafeDumper).encode()
     fields = ignored(own, profile.ignore)

@@ -15,6 +15,7 @@ from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, ke
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.controller import Controller
 
+_CAN_NOT = "the simulated platform can't read the workflow"
 Labelled = tuple[Mapping[str, str], Mapping[str, str]]  # labels and data of a ConfigMap
 
 
@@ -96,8 +97,12 @@ class Unfolding:
     def begin(self, workflow: Run) -> str:
         """See `Operator.begin`."""
         run, now = workflow, self._loop.now
-        run.find_templates()
-        if problem := problem_of(run):
+        try:
+            run.find_templates()
+            problem = problem_of(run)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            problem = f"{_CAN_NOT}: {error!r}"
+        if problem:
             run.finished, run.phase, run.message = now, FAILED, f"invalid spec: {problem}"
             return ""
         wanted = run.spec.get("synchronization")
@@ -123,7 +128,12 @@ class Unfolding:
             run, self._loop.now, locks=self.locks, memos=self._memos, retry=self._retry, priorities=self._priorities,
             guesses=self._guesses,
         )  # fmt: skip
-        work.operate()
+        try:
+            work.operate()
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            # Whatever its author wrote ends this workflow, and not the platform.
+            run.finished, run.phase, run.message = self._loop.now, ERROR, f"{_CAN_NOT}: {error!r}"
+            work.served += run.serving
         for pod in work.served:
             self._controller.pods.end(pod)
         self._controller.client.cleanup.add(self._controller.settings.requests_of_version.cleanup * work.assessed)

@@ -77,25 +77,24 @@ def workflows(platform: Platform, package: bytes) -> Submit:
     Raises:
         ConfigError: the simulated platform can't run it, or one of the objects.
     """
-    manifest, *others = _documents(package)
     objects, ignore = platform.argo.objects, platform.profile.ignore
     assert isinstance(objects, ObjectsInMemory)
-    for kind, name, content in (
-        _object(each, ignore) for each in [*others, *([manifest] if manifest["kind"] in _TEMPLATES else [])]
-    ):
-        if kind == "ConfigMap":
-            objects.maps[name] = content
-        else:
-            objects.templates[kind, name] = content
-    spec, metadata = _whole(spec_of(manifest), objects), manifest.get("metadata") or {}
-    _demand(spec, ignore)
+    with structured(_WHERE):
+        manifest, *others = _documents(package)
+        for each in [*others, *([manifest] if manifest["kind"] in _TEMPLATES else [])]:
+            _keep(each, objects, ignore)
+        spec = _whole(spec_of(manifest), objects)
+        _demand(spec, ignore)
+        own = manifest.get("metadata") or {}
+        labels, annotations = dict(own.get("labels") or {}), dict(own.get("annotations") or {})
+        with_parameters(spec, {})
     numbers = count(1)
 
     def submit(scenario: Scenario, answered: Answered) -> None:
         name = f"{readable(scenario.run_name)}-{next(numbers):05d}"
         about = {
-            "name": name, "namespace": scenario.tenant or platform.profile.namespace, "labels": metadata.get("labels"),
-            "annotations": {**(metadata.get("annotations") or {}), RUN_NAME: scenario.run_name},
+            "name": name, "namespace": scenario.tenant or platform.profile.namespace, "labels": labels,
+            "annotations": {**annotations, RUN_NAME: scenario.run_name},
         }  # fmt: skip
         answered(name)
         platform.argo.add({"metadata": about}, with_parameters(spec, scenario.values))
@@ -109,7 +108,9 @@ def ignored(package: bytes, ignore: Collection[str]) -> list[str]:
     Raises:
         ConfigError: as `workflows` does.
     """
-    fields = [each for it in _documents(package) if it["kind"] != "ConfigMap" for each in _demand(spec_of(it), ignore)]
+    with structured(_WHERE):
+        documents = [each for each in _documents(package) if each["kind"] != "ConfigMap"]
+        fields = [field for each in documents for field in _demand(spec_of(each), ignore)]
     return list(dict.fromkeys(re.sub(r"\[\d+\]", "", each) for each in fields))
 
 
@@ -117,16 +118,20 @@ def _documents(package: bytes) -> list[Any]:
     return [each for each in parse_yaml(package, _WHERE) if each is not None]
 
 
-def _object(document: Spec, ignore: Collection[str]) -> tuple[str, str, Any]:
-    """Kind or scope, name and content of an object that workflows need."""
+def _keep(document: Spec, objects: ObjectsInMemory, ignore: Collection[str]) -> None:
+    """Take an object that workflows need.
+
+    Raises:
+        ConfigError: they need none of its kind.
+    """
     kind, name = str(document.get("kind")), str((document.get("metadata") or {}).get("name"))
     if kind == "ConfigMap":
-        return kind, name, ((document["metadata"].get("labels") or {}), document.get("data") or {})
-    if kind not in _TEMPLATES:
+        objects.maps[name] = dict(document["metadata"].get("labels") or {}), dict(document.get("data") or {})
+    elif kind in _TEMPLATES:
+        objects.templates[_TEMPLATES[kind], name] = spec_of(document)
+        _demand(spec_of(document), ignore)
+    else:
         raise ConfigError(f"{_WHERE} needs no {kind} ({name})", f"give {', '.join(_TEMPLATES)} or ConfigMaps")
-    spec = spec_of(document)
-    _demand(spec, ignore)
-    return _TEMPLATES[kind], name, spec
 
 
 def _whole(spec: Spec, objects: ObjectsInMemory) -> Spec:

@@ -66,7 +66,7 @@ def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, An
         ConfigError: there is no such file, or it is not a manifest that workflows can be made from.
     """
     found = _documents(path)
-    main = [each for each in found if each.get("kind") in {"Workflow", "CronWorkflow"}] or found
+    main = [each for each in found if str(each.get("kind")) in {"Workflow", "CronWorkflow"}] or found
     if len(main) != 1:
         raise ConfigError(f"{path} holds {len(main)} workflows, and a test runs one", MANIFEST_HINT)
     objects = [each for each in found if each is not main[0]]
@@ -102,7 +102,7 @@ def runnable(manifest: dict[str, Any], where: str) -> dict[str, Any]:
     """
     if manifest.get("apiVersion") != GROUP_VERSION:
         raise ConfigError(f"{where} is not an Argo manifest{_what(manifest)}", MANIFEST_HINT)
-    if manifest.get("kind") not in SPEC_OF_KIND:
+    if str(manifest.get("kind")) not in SPEC_OF_KIND:
         raise ConfigError(f"{where} is a {manifest.get('kind')}, from which no workflow can be made", MANIFEST_HINT)
     with reading.structured(where, MANIFEST_HINT):
         _check(where, spec_of(manifest))
