@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for verb in (running, verbs.choices["serve"]):
         verb.add_argument(
             "--calibrate-from", type=Path, metavar="RUN",
-            help="take the durations of steps, drivers, pod starts, pulls, the API and new nodes from a recorded run",
+            help="take nodes, limits and durations from a recorded run",
         )  # fmt: skip
     running.add_argument("--no-report", action="store_true", help="write the records, but no report")
     printing.configure(running)
@@ -104,13 +104,15 @@ def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
     """The profile, calibrated from a recorded run if one is given."""
     if arguments.calibrate_from is None:
         return profile
-    from harness.planning.calibration import calibrated
+    from harness.planning.identify import identify, recorded_test
     from harness.planning.observations import timeline_of
+    from harness.store.folder import RunFolder
 
-    profile, learned = calibrated(profile, timeline_of(arguments.calibrate_from))
-    for each in learned or ("nothing to learn from",):
+    timeline = timeline_of(arguments.calibrate_from)
+    found = identify(timeline, recorded_test(RunFolder.open(arguments.calibrate_from), timeline), profile)
+    for each in (*found.settings, found.reproduction):
         sys.stderr.write(f"from {arguments.calibrate_from}: {each}\n")
-    return profile
+    return found.profile
 
 
 def _simulate(arguments: argparse.Namespace) -> int:

@@ -1,1 +1,1 @@
-"""Capacity answers, comparisons, experiments, trials on a node pool, and calibrated simulation."""
+"""Capacity answers, comparisons, experiments, trials on a node pool, and simulation of recorded platforms."""

@@ -122,25 +122,22 @@ def _axis(name: str, values: Sequence[float]) -> list[float]:
 
 def _simulator(sources: Sequence[Path], profile: str, workers: Workers | DaskWorkers) -> "CalibratedSimulator":
     """The simulated platform, calibrated on the run folder."""
-    from harness.analysis.capacity.recorded import recorded
-    from harness.planning.simulated_burst import package
-    from harness.planning.simulated_capacity import calibrate
+    from harness.planning.identify import identify, recorded_test
+    from harness.planning.simulated_capacity import CalibratedSimulator
     from harness.simulator.profile.file import load_profile
-    from harness.store.folder import PIPELINE, RunFolder
+    from harness.store.folder import RunFolder
 
     folders = [path for path in sources if path.is_dir()]
     if len(folders) != 1:
         raise ConfigError("--simulator is calibrated on one run folder", "give one run folder with --from")
-    timeline = timeline_of(folders[0])
-    whole = [o for o in recorded(timeline).observations if not o.steady]
-    if not whole:
-        raise ConfigError(f"{folders[0]} has no complete test to calibrate on", "give the run folder of a burst")
-    folder = RunFolder.open(folders[0])
-    pipeline = folder.read_bytes(PIPELINE) if folder.has(PIPELINE) else package(None)
-    try:
-        return calibrate(timeline, whole[0], load_profile(profile), pipeline, workers)
-    except ValueError as error:
-        raise ConfigError(f"{folders[0]} can't calibrate a simulator: {error}", "observe the cluster too") from error
+    timeline, folder = timeline_of(folders[0]), RunFolder.open(folders[0])
+    test = recorded_test(folder, timeline)
+    found = identify(timeline, test, load_profile(profile))
+    if found.reproduction.misfits:
+        raise ConfigError(
+            f"{folders[0].name}: {found.reproduction}", "leave --simulator out: the fitted model answers then"
+        )
+    return CalibratedSimulator(found.profile, test.package, found.reproduction.within, workers)
 
 
 def _eviction_factor(evictions: Evictions, source: Source) -> tuple[float, str]:

@@ -1,7 +1,6 @@
-"""The simulated platform, calibrated on a recorded test, as a model of capacity.
+"""The simulated platform, identified from a recorded test, as a model of capacity.
 
-Durations and the capacity of a node are the test's; everything else is the profile's. The remaining ratio of recorded
-to simulated time is applied as a factor, and its size widens the interval.
+How well it reproduces that test widens the interval of its answers.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,10 +10,7 @@ from math import ceil, exp, log
 import numpy as np
 
 from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Question
-from harness.analysis.capacity.model import Observation
-from harness.analysis.timeline import Timeline
 from harness.planning import simulated_burst
-from harness.planning.calibration import STEP, calibrated
 from harness.planning.search import largest_passing
 from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.simulator.profile import Profile
@@ -27,15 +23,19 @@ _MOST_NODES, _MOST_RUNS = 400, 5_000
 
 @dataclass(frozen=True, slots=True)
 class CalibratedSimulator:
-    """A calibrated profile, its pipeline, and the remaining factor: recorded / simulated time.
+    """An identified platform.
 
     Attributes:
+        profile: its settings.
+        pipeline: what its runs execute.
+        within: the error with which it reproduces the recorded test, as a share.
+        workers: what simulates.
         simulated: what `durations` has found so far, by runs and nodes: answers of a grid ask for the same sizes.
     """
 
     profile: Profile
     pipeline: bytes
-    factor: float
+    within: float
     workers: Workers | DaskWorkers
     simulated: dict[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict, compare=False)
 
@@ -79,37 +79,13 @@ class CalibratedSimulator:
         return known
 
     def _simulate(self, runs: int, nodes: int) -> tuple[float, float, float]:
-        profile = simulated_burst.with_nodes(self.profile, nodes, self.pipeline)
+        profile = simulated_burst.with_nodes(replace(self.profile, resampled=True), nodes, self.pipeline)
         sweep = Sweep(partial(_duration_s, profile, self.pipeline, runs), self.workers)
         logs = np.log(sweep.map(range(_SEEDS)))
-        spread = float(np.sqrt(logs.var(ddof=1) + _NOISE**2 + log(self.factor) ** 2))
-        centre = float(np.median(logs)) + log(self.factor)
+        spread = float(np.sqrt(logs.var(ddof=1) + _NOISE**2 + log(1 + self.within) ** 2))
+        centre = float(np.median(logs))
         low, middle, high = (exp(centre + spread * z) for z in (-1.645, 0.0, 1.645))
         return low, middle, high
-
-
-def calibrate(
-    timeline: Timeline, observation: Observation, profile: Profile, pipeline: bytes, workers: Workers | DaskWorkers
-) -> CalibratedSimulator:
-    """Calibrate `profile` on a test; `observation` is the whole test, and `workers` simulate.
-
-    Raises:
-        ValueError: too few pods were observed.
-    """
-    profile, learned = calibrated(profile, timeline)
-    if not any(each.what.startswith(STEP) for each in learned):
-        raise ValueError("too few pods of steps were observed")
-    node = timeline.run_nodes.iloc[0]
-    main = simulated_burst.pool_of_steps(profile, pipeline)
-    pools = tuple(
-        replace(pool, cpu=float(node["cpu"]), memory=float(node["memory"]), reserved_cpu=0.0, reserved_memory=0.0)
-        if pool is main else pool
-        for pool in profile.pools
-    )  # fmt: skip
-    workers.progress.expect(_SEEDS)
-    plain = CalibratedSimulator(replace(profile, pools=pools), pipeline, 1.0, workers)
-    simulated = plain.durations(round(observation.runs), max(1, round(observation.nodes)))[1]
-    return replace(plain, factor=observation.duration_s / simulated, simulated={})
 
 
 def _duration_s(profile: Profile, pipeline: bytes, runs: int, seed: int) -> float:

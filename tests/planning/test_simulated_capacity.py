@@ -3,50 +3,61 @@ import json
 import pytest
 
 from harness.analysis.capacity.answer import Question
-from harness.analysis.capacity.recorded import recorded
 from harness.cli import main
 from harness.planning import simulated_burst, simulated_capacity
-from harness.planning.simulated_capacity import calibrate
+from harness.planning.identify import identify, recorded_test
+from harness.planning.observations import timeline_of
+from harness.planning.simulated_capacity import CalibratedSimulator
 from harness.planning.sweeps import Untold, Workers
-from harness.simulator.profile.file import load_profile
-from tests.support.timelines import burst
+from harness.store import RunFolder
 
 
-@pytest.fixture
-def timeline(tmp_path):
-    return burst(60, pool=2, step=20.0).timeline(tmp_path)
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A burst of 60 on the three nodes of ``aks-20-nodes`` that are there from the start."""
+    place = tmp_path_factory.mktemp("recorded")
+    options = ["--profile", "aks-20-nodes", "--fault", "nodes-exhausted", "--schedule", "burst", "--runs", "60"]
+    places = ["--runs-dir", str(place), "--run-name", "run", "--no-report", "--quiet"]
+    assert main(["simulate", "run", *options, *places]) == 0
+    return place / "run"
 
 
-def test_it_reproduces_the_test_it_was_calibrated_on(timeline):
-    (whole,) = recorded(timeline).observations
-    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None), Workers(1))
-    low, value, high = found.ask(Question(runs=60, nodes=2))
-    assert value == pytest.approx(whole.duration_s, rel=0.01)
+@pytest.fixture(scope="module")
+def found(recorded):
+    timeline = timeline_of(recorded)
+    test = recorded_test(RunFolder.open(recorded), timeline)
+    return identify(timeline, test), test
+
+
+def simulator(found, workers):
+    identified, test = found
+    return CalibratedSimulator(identified.profile, test.package, identified.reproduction.within, workers)
+
+
+def test_it_reproduces_the_test_it_was_calibrated_on(found):
+    low, value, high = simulator(found, Workers(1)).ask(Question(runs=60, nodes=3))
+    assert value == pytest.approx(found[0].recorded.makespan_s, rel=0.15)
     assert low < value < high
-    step = next(step for step in found.profile.steps if step.match == "train")
-    assert step.duration.distribution.mean == pytest.approx(20.0, rel=0.05)
 
 
 @pytest.mark.soak  # a minute: it searches by simulating
-def test_its_answers_are_consistent_and_more_nodes_are_faster(timeline):
-    (whole,) = recorded(timeline).observations
-    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None), Workers(1))
-    _, four, _ = found.ask(Question(runs=60, nodes=4))
-    assert four < whole.duration_s
-    _, nodes, _ = found.ask(Question(runs=60, within_s=four * 1.0001))
-    assert nodes == 4
-    _, runs, _ = found.ask(Question(nodes=4, within_s=four * 1.0001))
+def test_its_answers_are_consistent_and_more_nodes_are_faster(found):
+    model = simulator(found, Workers(1))
+    _, six, _ = model.ask(Question(runs=60, nodes=6))
+    assert six < found[0].recorded.makespan_s
+    _, nodes, _ = model.ask(Question(runs=60, within_s=six * 1.0001))
+    assert nodes == 6
+    _, runs, _ = model.ask(Question(nodes=6, within_s=six * 1.0001))
     assert runs == pytest.approx(60, abs=8)  # medians of a few simulated tests are not quite monotone
 
 
-def test_capacity_names_the_simulator(tmp_path, capsys):
-    folder = burst(100, pool=2, step=20.0).write(tmp_path)
-    arguments = ["--from", str(folder.path), "--simulator", "aks-20-nodes", "--runs", "100", "--nodes", "2", "--json"]
+def test_capacity_names_the_simulator(recorded, capsys):
+    arguments = ["--from", str(recorded), "--simulator", "aks-20-nodes", "--runs", "60", "--nodes", "3", "--json"]
     assert main(["capacity", *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["model"] == "calibrated simulator (aks-20-nodes)"
     assert found["interval"][0] < found["answer"] < found["interval"][1]
-    assert main(["capacity", *arguments[:4], "--runs", "20", "--within", "10h", "--json"]) == 0
+    assert main(["capacity", *arguments[:4], "--runs", "5", "--within", "10h", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nodes"] == 1
 
 
@@ -57,7 +68,7 @@ def test_a_table_can_not_calibrate_a_simulator(tmp_path, capsys):
     assert "one run folder" in capsys.readouterr().err
 
 
-def test_a_size_is_simulated_once_for_all_answers_and_as_many_are_expected_as_are_made(timeline, monkeypatch):
+def test_a_size_is_simulated_once_for_all_answers_and_as_many_are_expected_as_are_made(found, monkeypatch):
     class Told(Untold):
         expected = over = 0
 
@@ -67,7 +78,6 @@ def test_a_size_is_simulated_once_for_all_answers_and_as_many_are_expected_as_ar
         def advance(self):
             self.over += 1
 
-    (whole,) = recorded(timeline).observations
     workers = Workers(1)
     workers.progress = told = Told()
     asked = []
@@ -78,10 +88,8 @@ def test_a_size_is_simulated_once_for_all_answers_and_as_many_are_expected_as_ar
         return 60.0 * runs / nodes + seed
 
     monkeypatch.setattr(simulated_capacity, "_duration_s", duration_s)
-    found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None), workers)
-    asked.clear()
-    before = told.over
-    first = found.ask(Question(runs=100, within_s=900.0))
-    assert found.ask(Question(runs=100, within_s=900.0)) == first
-    assert len(asked) == len(set(asked)) == told.over - before
+    model = simulator(found, workers)
+    first = model.ask(Question(runs=100, within_s=900.0))
+    assert model.ask(Question(runs=100, within_s=900.0)) == first
+    assert len(asked) == len(set(asked)) == told.over
     assert told.expected == told.over

@@ -210,6 +210,12 @@ def segments(timeline: Timeline, chosen: Bools) -> Segments:
     return Segments(*(getattr(whole, name)[order] for name in Segments.__slots__))
 
 
+def segments_of(row: Ints, phase: Ints, start: Floats, end: Floats) -> Segments:
+    """The phases of runs from the intervals of their pods: place of the run, index into POD_PHASES, begin and end."""
+    order = np.argsort(row, kind="stable")
+    return _segments(_Intervals(row[order], phase[order].astype(np.int8), start[order], end[order]))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Intervals:
     """Intervals of the pods of some runs; those of a run are adjacent."""

@@ -1,5 +1,6 @@
 """The cluster as a whole: nodes join and leave, pods are scheduled, run and lost."""
 
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
@@ -11,7 +12,7 @@ from harness.simulator.cluster.scheduler import Scheduler
 from harness.simulator.cluster.shapes import Shape, taints_of
 from harness.simulator.cluster.spot import SpotMarket
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.profile import Pool, Profile, Taint
+from harness.simulator.profile import MeasuredPod, Pool, Profile, Taint
 
 # How the cluster learns of a machine's death (kube-controller-manager's and cloud-controller-manager's defaults).
 _SILENCE_S = 40.0  # --node-monitor-grace-period: then the node is not ready
@@ -32,6 +33,8 @@ class Cluster:
         self.listener = listener
         self._names = Random(f"{seed}/names")
         self._drivers = Random(f"{seed}/drivers")
+        self._draws = Random(f"{seed}/measured")
+        self._counts = Counter[str]()  # pods by task, of those that were measured
         self.spot = SpotMarket(loop, Random(f"{seed}/evictions"), self)
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
@@ -57,11 +60,22 @@ class Cluster:
     def create(self, pod: Pod) -> None:
         """Create a pod: the scheduler queues it."""
         pod.created = self._loop.now
+        if self._profile.measured:
+            pod.measured = self._as_measured(pod.kind)
         self.pods[pod.name] = pod
         self.listener.pod_changed(pod, Change.CREATED)
         self.scheduler.add(pod)
         if self.autoscaler is not None:
             self.autoscaler.look()
+
+    def _as_measured(self, kind: str) -> MeasuredPod | None:
+        """The next pod of a task as a recorded test showed one."""
+        measured = self._profile.measured.get(kind)
+        if measured is None:
+            return None
+        self._counts[kind] += 1
+        last = len(measured.work)
+        return measured.pod(self._draws.randrange(last) if self._profile.resampled else self._counts[kind] - 1)
 
     def forget(self, pod: Pod) -> None:
         """Garbage collection: remove a pod's object at once."""

@@ -104,8 +104,10 @@ class Kubelet:
     def _image_ready(self, node: Node, image: str) -> float:
         """When the image is on the node; the first call starts the pull."""
         ready = node.images.get(image)
+        settings = self.settings
+        if ready is None and settings.present and not node.created and self._random.random() < settings.present:
+            ready = node.images[image] = self._loop.now
         if ready is None:
-            settings = self.settings
             size = settings.images.get(image, settings.image_bytes)
             begins = max(self._loop.now, node.pull_free)
             ready = begins + (settings.pull_overhead_s + size / settings.pull_bytes_per_s) * self.pull_factor
@@ -117,7 +119,9 @@ class Kubelet:
             return
         pod.pulled = self._loop.now
         self._listener.pod_changed(pod, _PULLED)
-        self._loop.after(self.settings.start.sample(self._random, {}) + pod.init_s, self._start, pod)
+        measured = pod.measured
+        takes_s = self.settings.start.sample(self._random, {}) if measured is None else measured.start
+        self._loop.after(takes_s + pod.init_s, self._start, pod)
 
     def _start(self, pod: Pod) -> None:
         if _stopped(pod):

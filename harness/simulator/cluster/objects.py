@@ -6,7 +6,7 @@ from types import MappingProxyType
 from harness.simulator.cluster.shapes import HOSTNAME, Shape, allocatable, labels_of, taints_of
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import Job, ProcessorSharing
-from harness.simulator.profile import Pool, Taint
+from harness.simulator.profile import MeasuredPod, Pool, Taint
 
 # Reason and message of the condition DisruptionTarget of a pod that is taken from its node.
 DISRUPTED_BY_SCHEDULER = (
@@ -17,6 +17,7 @@ DISRUPTED_BY_EVICTION = "EvictionByEvictionAPI", "Eviction API: evicting"
 DISRUPTED_BY_TAINT = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
 DISRUPTED_BY_SHUTDOWN = "TerminationByKubelet", "Pod was terminated in response to imminent node shutdown."
 DISRUPTED_BY_GC = "DeletionByPodGC", "PodGC: node no longer exists"
+_ROLES_OF_DRIVERS = frozenset({"dag-driver", "container-driver", "importer"})
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -36,10 +37,10 @@ class Pod:
 
     __slots__ = (
         "attempts", "created", "deadline_s", "deleting", "disrupted", "exit_code", "finished", "grace_s", "images",
-        "index", "init_s", "job", "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "message",
-        "name", "namespace", "node", "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor",
-        "pull_error", "pulled", "reason", "retry_at", "role", "scale_up", "scheduled", "shape", "started", "station",
-        "task", "unschedulable", "usage_cpu", "usage_memory", "wait_error", "worked_s",
+        "index", "init_s", "job", "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "measured",
+        "message", "name", "namespace", "node", "nominated", "on_over", "on_running", "owner", "path", "phase",
+        "preemptor", "pull_error", "pulled", "reason", "retry_at", "role", "scale_up", "scheduled", "shape", "started",
+        "station", "task", "unschedulable", "usage_cpu", "usage_memory", "wait_error", "worked_s",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +75,7 @@ class Pod:
         self.scheduled: float | None = None
         self.pulled: float | None = None
         self.init_s = 0.0  # of its init containers, besides the kubelet's start
+        self.measured: MeasuredPod | None = None  # what a recorded run showed of such pods
         self.deadline_s = 0  # longest time on its node; 0 is none
         self.started: float | None = None
         self.main_ended: float | None = None
@@ -102,6 +104,11 @@ class Pod:
         self.scale_up = ""  # the scale-up that it triggered
         self.pull_error = ""  # why an image can't be pulled
         self.labels = _NO_LABELS  # its own, besides those from the owner
+
+    @property
+    def kind(self) -> str:
+        """The task as observers name it: a driver's ends in ``-driver``."""
+        return f"{self.task or 'root'}-driver" if self.role in _ROLES_OF_DRIVERS else self.task
 
     @property
     def over(self) -> bool:

@@ -90,10 +90,18 @@ class Scheduler:
                 node.take(pod)
                 self.ranks.changed(node)
                 pod.node = node
-                pod.scheduled = self._loop.now
-                self._bind(pod, node)
+                late_s = pod.measured.scheduling if pod.measured is not None else 0.0
+                if late_s:
+                    self._loop.after(late_s, self._bound, pod, node)
+                else:
+                    self._bound(pod, node)
         if self._queue:
             self._go_on()
+
+    def _bound(self, pod: Pod, node: Node) -> None:
+        if pod.deleting is None and not pod.over:
+            pod.scheduled = self._loop.now
+            self._bind(pod, node)
 
     def _block(self, pod: Pod) -> None:
         self._blocked.setdefault(pod.shape, deque()).append(pod)

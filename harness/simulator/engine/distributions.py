@@ -1,7 +1,8 @@
 """Durations, sizes and resource usage of simulated steps: a distribution, optionally scaled by a run's parameter.
 
-In a profile: ``2s`` · ``{uniform: [1s, 4s]}`` · ``{exponential: {mean: 3s}}`` · ``{lognormal: {median: 2s, p95: 6s}}``,
-each also with ``parameter``, ``per`` and ``power``: the value is multiplied by ``(parameter / per) ** power``.
+In a profile: ``2s`` · ``{uniform: [1s, 4s]}`` · ``{exponential: {mean: 3s}}`` · ``{values: [2s, 2s, 9s]}`` ·
+``{lognormal: {median: 2s, p95: 6s}}``, each also with ``parameter``, ``per`` and ``power``: the value is multiplied by
+``(parameter / per) ** power``.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,6 +94,22 @@ class Lognormal:
 
 
 @dataclass(frozen=True, slots=True)
+class Empirical:
+    """One of the values that were measured, each as likely: a mixture stays a mixture."""
+
+    values: tuple[float, ...]  # ascending, at least one
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return sum(self.values) / len(self.values)
+
+    def sample(self, random: Random) -> float:
+        """Draw one value with the generator that is passed in."""
+        return self.values[int(random.random() * len(self.values))]
+
+
+@dataclass(frozen=True, slots=True)
 class Amount:
     """A distribution, scaled by ``(parameter / per) ** power`` where the run has a numeric parameter of that name."""
 
@@ -125,7 +142,9 @@ def fixed(value: float) -> Amount:
 # Parsing of the forms above; `number` parses the unit (a duration, a quantity).
 Number = Callable[[str | float], float]
 _SCALING = ("parameter", "per", "power")
-FORMS = "write 2s, {uniform: [1s, 4s]}, {exponential: {mean: 3s}} or {lognormal: {median: 2s, p95: 6s}}"
+FORMS = (
+    "write 2s, {uniform: [1s, 4s]}, {exponential: {mean: 3s}}, {values: [2s, 9s]} or {lognormal: {median: 2s, p95: 6s}}"
+)
 
 
 def parse_amount(given: object, number: Number) -> Amount:
@@ -174,6 +193,8 @@ def _distribution(kind: str, given: object, number: Number) -> Distribution:
         if not 0 < median <= p95:
             raise ValueError("a lognormal needs 0 < median <= p95")
         return Lognormal(median, p95)
+    if kind == "values" and isinstance(given, list) and given:
+        return Empirical(tuple(sorted(_checked(number(each)) for each in given)))
     raise ValueError(f"'{kind}' is not a distribution, or its values are missing or wrong")
 
 

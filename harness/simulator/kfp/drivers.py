@@ -39,7 +39,8 @@ class Drivers:
         """Run the main container, which has just started."""
         assert pod.node is not None
         pod.station = pod.node.processor
-        pod.job = pod.station.add(self.takes_s(), pod.usage_cpu, self.end, pod)
+        takes_s = self.takes_s() if pod.measured is None else pod.measured.work * self.slowdown
+        pod.job = pod.station.add(takes_s, pod.usage_cpu, self.end, pod)
 
     def takes_s(self) -> float:
         """Draw the duration of one driver."""

@@ -94,6 +94,12 @@ class LogArchive:
             self._archived(pod, why)
 
     def _archived(self, pod: Pod, why: Refusal | None) -> None:
+        if pod.measured is not None and pod.measured.ending:
+            self._store.loop.after(pod.measured.ending, self._over, pod, why)
+        else:
+            self._over(pod, why)
+
+    def _over(self, pod: Pod, why: Refusal | None) -> None:
         if pod.deleting is None and pod.finished is None:
             pod.wait_error = f"timed out waiting for the condition: failed to put file: {why.message}" if why else ""
             self._kubelet.finish(pod)

@@ -13,6 +13,8 @@ from harness.simulator.profile.settings import (
     Kfp,
     Kubelet,
     Listing,
+    Measured,
+    MeasuredPod,
     Pool,
     Profile,
     Quota,
@@ -26,6 +28,6 @@ from harness.simulator.profile.spot import Eviction
 
 __all__ = [
     "Account", "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database",
-    "Eviction", "Execution", "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Pool", "Profile", "Quota", "Requests",
-    "Runtime", "Scheduler", "Step", "Taint", "Tenant",
+    "Eviction", "Execution", "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Measured", "MeasuredPod", "Pool",
+    "Profile", "Quota", "Requests", "Runtime", "Scheduler", "Step", "Taint", "Tenant",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ Kubernetes quantities (``500m``, ``16Gi``), and an `Amount` from any form of `ha
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
 from harness.simulator.profile.accounts import Account
@@ -97,6 +97,7 @@ class Kubelet:
     pull_bytes_per_s: SomeBytes = 60 * _MI  # of one node; images are pulled one after the other
     images: Mapping[str, Bytes] = field(default_factory=dict)  # compressed sizes by image name
     image_bytes: Bytes = 350 * _MI  # of images not named above
+    present: Share = 0.0  # share of the images that the nodes of the start have already
     termination_s: Seconds = 1.0  # from a pod's deletion to its end, if its grace period is no shorter
 
 
@@ -292,6 +293,33 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What a recorded test showed of the pods of one task, in the order of their creation; each has as many values.
+
+    It takes the place of the models of scheduler, kubelet and driver, and of a step's duration.
+    """
+
+    scheduling: tuple[Seconds, ...]  # besides the scheduler's own queue
+    start: tuple[Seconds, ...]
+    work: tuple[Seconds, ...]  # of the main container, without storing outputs
+    ending: tuple[Seconds, ...]  # from the end of the main container until the pod's, besides archiving its log
+
+    def pod(self, number: int) -> "MeasuredPod":
+        """The pod with this number; after the last one they begin again."""
+        place = number % len(self.work)
+        return MeasuredPod(self.scheduling[place], self.start[place], self.work[place], self.ending[place])
+
+
+class MeasuredPod(NamedTuple):
+    """One pod of `Measured`, in seconds."""
+
+    scheduling: float
+    start: float
+    work: float
+    ending: float
+
+
+@dataclass(frozen=True, slots=True)
 class FaultPlan:
     """A fault to inject: its name, when it begins, and how strong it is."""
 
@@ -323,6 +351,9 @@ class Profile:
     agent: Agent = Agent()
     store: ArtifactStore = ArtifactStore()
     steps: tuple[Step, ...] = (Step(),)
+    # By task (a driver's is `train-driver` or `root-driver`): what a recorded test showed of its pods.
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+    resampled: bool = False  # draws from what was measured, in place of one pod after the other
     caching: bool = True  # the server's execution cache; pipelines have to enable it too
     namespace: str = "kubeflow"
     tenants: tuple[Tenant, ...] = ()  # with any, KFP serves several users: runs are in their namespaces

@@ -1,0 +1,142 @@
+"""A recorded test as the input of a simulation, and what was measured of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.timeline import Floats, Timeline, beginnings, floats
+from harness.analysis.waits.waits import waits_so_far
+from harness.model.errors import ConfigError
+from harness.model.phases import RUNNING, STORING, UPLOAD_SECONDS
+from harness.model.records import Outcome
+from harness.model.scenario import Scenario
+from harness.planning.identify.reproduction import CHECKED, Measures
+from harness.planning.simulated_burst import package as default_package
+from harness.simulator.fast import Arrival
+from harness.store.folder import PIPELINE, SCENARIOS, RunFolder
+from harness.targets.kfp.pipeline import read_pipeline
+from harness.targets.scenarios import ParamMode, read_scenarios
+
+FEWEST = 5  # runs that ended, and had pods
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTest:
+    """What a simulation of a recorded test begins with.
+
+    Attributes:
+        package: the compiled pipeline, or Argo's manifest.
+        arrivals: when each was sent, seconds after the start, with its scenario.
+        late_s: by arrival: from due to sent.
+        until_s: the end of the observation; none where all runs had ended.
+    """
+
+    package: bytes
+    arrivals: tuple[Arrival, ...]
+    late_s: tuple[float, ...]
+    until_s: float | None
+
+
+def recorded_test(folder: RunFolder, timeline: Timeline) -> RecordedTest:
+    """Read what was sent and when.
+
+    Raises:
+        ConfigError: its runs can't be simulated, or there are too few to learn from.
+    """
+    name, runs = folder.path.name, timeline.runs
+    if timeline.executed:
+        raise ConfigError(f"{name} has runs without pods", "give a test of KFP or Argo, whose pods were observed")
+    seen = np.unique(timeline.pods["row"].to_numpy())
+    ended = int(np.count_nonzero(timeline.is_over[seen[seen >= 0]]))
+    if ended < FEWEST:
+        raise ConfigError(
+            f"{name} has {ended} runs that ended and whose pods were observed; it takes {FEWEST} to calibrate a model",
+            "give a longer test, with its cluster observed",
+        )
+    sent = floats(runs, "sent_s")
+    due = floats(runs, "due_s")
+    sent = np.where(np.isfinite(sent), sent, due)
+    known = (runs["outcome"] != Outcome.MISSED.value).to_numpy(dtype=bool)
+    order = np.flatnonzero(known)[np.argsort(sent[known], kind="stable")]
+    values = _values(folder, timeline.plan.target)
+    names = zip(runs["scenario_id"].astype(str), runs["name"].astype(str), runs["tenant"].astype(str), strict=True)
+    scenarios = [Scenario(key, name or key, values.get(key, {}), {}, tenant) for key, name, tenant in names]
+    return RecordedTest(
+        folder.read_bytes(PIPELINE) if folder.has(PIPELINE) else default_package(None),
+        tuple(Arrival(float(max(sent[k], 0.0)), scenarios[k]) for k in order),
+        tuple(float(sent[k] - due[k]) for k in order),
+        float(timeline.end_s) if timeline.is_open.any() else None,
+    )
+
+
+def _values(folder: RunFolder, target: str) -> Mapping[str, Mapping[str, object]]:
+    """By scenario, the values of a pipeline's inputs; none where they were sent in another form."""
+    if target != "kfp" or not (folder.has(SCENARIOS) and folder.has(PIPELINE)):
+        return {}
+    try:
+        inputs = read_pipeline(folder.path / PIPELINE).inputs
+        return {each.id: each.values for each in read_scenarios(folder.path / SCENARIOS, inputs, ParamMode())}
+    except ConfigError:
+        return {}
+
+
+def measures_of(timeline: Timeline) -> Measures:
+    """What was measured of a recorded test."""
+    split, runs = waits_so_far(timeline), timeline.runs
+    sent = runs["outcome"] != Outcome.MISSED.value
+    well = (runs["state"] == "SUCCEEDED").to_numpy(dtype=bool)
+    over, said = floats(runs, "over_s"), floats(runs, "said_s")
+    ended = timeline.is_over & np.isfinite(over)
+    first = float(np.nanmin(floats(runs, "due_s")))
+    last = float(np.nanmax(over[ended])) if ended.any() and not timeline.is_open.any() else timeline.end_s
+    machines, until = timeline.machines, last
+    lived = np.nan_to_num(floats(machines, "gone_s"), nan=until).clip(max=until)
+    hours = (lived - floats(machines, "created_s").clip(min=0.0)).clip(min=0.0) / 3600
+    price = floats(machines, "price")
+    pods = timeline.pods["pod"].to_numpy()
+    late = (said - over)[ended]
+    return Measures(
+        runs=int(split.row.size),
+        lost=1 - float(np.count_nonzero(well)) / max(int(sent.sum()), 1),
+        mean_s=float(split.total.mean()),
+        p50_s=float(np.quantile(split.total, 0.5)),
+        p95_s=float(np.quantile(split.total, 0.95)),
+        makespan_s=last - first,
+        phases={name: float(sum(split.of(each).mean() for each in parts)) for name, parts in CHECKED.items()},
+        pods=np.unique(pods).size / max(int(split.row.size), 1),
+        reported_s=float(np.nanmean(late)) if np.isfinite(late).any() else 0.0,
+        node_hours=float(hours.sum()),
+        cost=float((hours * price).sum()) if np.isfinite(price).all() and price.size else None,
+        tasks={task: float(each.mean()) for task, each in seconds_by_task(timeline, RUNNING, STORING).items()},
+        uploads={task: float(each.mean()) for task, each in uploads(timeline).items()},
+        before_s=_before(timeline, split.row),
+    )
+
+
+def _before(timeline: Timeline, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> float:
+    """Mean seconds from the answer to the first pod, of runs with pods."""
+    row = timeline.pods["row"].to_numpy()
+    new = beginnings(row)
+    first = np.full(len(timeline.runs) + 1, np.nan)
+    if new.size:
+        first[row[new]] = np.minimum.reduceat(floats(timeline.pods, "start_s"), new)
+    waited = first[rows] - floats(timeline.runs, "answered_s")[rows]
+    return float(np.nanmean(waited)) if np.isfinite(waited).any() else 0.0
+
+
+def seconds_by_task(timeline: Timeline, *phases: str) -> dict[str, Floats]:
+    """By task, the seconds that each pod spent in these phases, as far as they ended."""
+    pods = timeline.pods[timeline.of_runs(*phases) & np.isfinite(floats(timeline.pods, "end_s"))]
+    lengths = (pods["end_s"] - pods["start_s"]).groupby([pods["task"].astype(str), pods["pod"]]).sum()
+    return {str(task): each.to_numpy(dtype=np.float64) for task, each in lengths.groupby(level=0) if task}
+
+
+def uploads(timeline: Timeline) -> dict[str, Floats]:
+    """By task, the seconds that uploads of outputs took, as far as logs were read."""
+    samples = timeline.metric(UPLOAD_SECONDS)
+    tasks = pd.Series([str(orjson.loads(str(text)).get("task", "")) for text in samples["labels"]], dtype=object)
+    values = floats(samples, "value")
+    return {task: values[(tasks == task).to_numpy()] for task in tasks.unique()}

@@ -1,0 +1,142 @@
+"""Whether a simulation reproduces a recorded test: phase by phase, and in what users see of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.model.phases import (
+    CONTROLLER,
+    DISPATCH,
+    PROVISIONING,
+    PUBLISHING,
+    PULLING,
+    RUNNING,
+    SCHEDULING,
+    SERVING,
+    STARTING,
+    STORING,
+    SUBMIT,
+    UNKNOWN,
+    UNSCHEDULABLE,
+)
+
+OFF = 0.15  # of a phase, or of makespan, mean and p95: beyond it a prediction would be worth little
+# A phase below this share of a run's time may be off by that much: its error hardly moves a run's duration.
+_SLIGHT = 0.03
+LOST_OFF = 0.05  # share of the runs
+# Phases that are compared together: which of two a moment belongs to depends on what the observer read (a log, or the
+# autoscaler's events).
+NODES, WORK = "waiting for a node", "running"
+CHECKED: Mapping[str, tuple[str, ...]] = {
+    SUBMIT: (SUBMIT,),
+    CONTROLLER: (CONTROLLER,),
+    NODES: (UNSCHEDULABLE, PROVISIONING, SCHEDULING),
+    PULLING: (PULLING,),
+    STARTING: (STARTING,),
+    WORK: (RUNNING, STORING, SERVING),
+    PUBLISHING: (PUBLISHING,),
+    "unknown": (UNKNOWN, DISPATCH),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What is known of a test's runs, recorded or simulated.
+
+    Attributes:
+        runs: accepted ones.
+        lost: share of the arrivals that were rejected, failed, or had not ended.
+        mean_s: from due to the end, of accepted runs; up to the end of the observation where they had not ended.
+        p50_s: of the same.
+        p95_s: of the same.
+        makespan_s: from the first arrival to the last end.
+        phases: mean seconds of a run in each phase of `CHECKED`.
+        pods: of a run.
+        reported_s: mean time from a run's end until the platform reported it.
+        node_hours: of the nodes, until the last end.
+        cost: of those; none where a price is unknown.
+        tasks: by task, mean seconds of its pods in their main container and in storing outputs.
+        uploads: by task, mean seconds of uploads that logs show.
+        before_s: of the controller's phase, the mean time before a run's first pod.
+    """
+
+    runs: int
+    lost: float
+    mean_s: float
+    p50_s: float
+    p95_s: float
+    makespan_s: float
+    phases: Mapping[str, float]
+    pods: float
+    reported_s: float
+    node_hours: float
+    cost: float | None = None
+    tasks: Mapping[str, float] = field(default_factory=dict)
+    uploads: Mapping[str, float] = field(default_factory=dict)
+    before_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One quantity, recorded and simulated; `off` is whether they differ too much."""
+
+    name: str
+    recorded: float
+    simulated: float
+    off: bool
+
+    @property
+    def error(self) -> float:
+        """Share of the recorded value; infinite where that is 0."""
+        if self.recorded:
+            return self.simulated / self.recorded - 1
+        return float("inf") if self.simulated else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """How well a simulation reproduces a recorded test.
+
+    Attributes:
+        totals: makespan, mean, p95, all in seconds.
+        phases: mean seconds of a run in each phase.
+        lost: share of the runs that were lost.
+    """
+
+    totals: tuple[Compared, ...]
+    phases: tuple[Compared, ...]
+    lost: Compared
+
+    @property
+    def within(self) -> float:
+        """The largest error of makespan, mean and p95, as a share."""
+        return max(abs(each.error) for each in self.totals)
+
+    @property
+    def misfits(self) -> tuple[Compared, ...]:
+        """What is off; a model with any predicts nothing."""
+        return tuple(each for each in (*self.phases, *self.totals, self.lost) if each.off)
+
+    def __str__(self) -> str:
+        if not self.misfits:
+            return f"the model reproduces the test within {self.within:.0%}"
+        named = "; ".join(_misfit(each) for each in self.misfits)
+        return f"the model does not reproduce the test: {named}"
+
+
+def _misfit(of: Compared) -> str:
+    if of.name == "lost runs":
+        return f"{of.name} {of.recorded:.0%}, simulated {of.simulated:.0%}"
+    return f"{of.name} {of.recorded:.1f} s, simulated {of.simulated:.1f} s"
+
+
+def compare(recorded: Measures, simulated: Measures) -> Reproduction:
+    """Compare a recorded test with its simulation."""
+    slight = _SLIGHT * recorded.mean_s
+    totals = [(name, getattr(recorded, f"{name}_s"), getattr(simulated, f"{name}_s")) for name in
+              ("makespan", "mean", "p95")]  # fmt: skip
+    phases = [(name, recorded.phases[name], simulated.phases[name]) for name in CHECKED]
+    return Reproduction(
+        tuple(Compared(name, was, now, abs(now - was) > OFF * was) for name, was, now in totals),
+        tuple(Compared(name, was, now, abs(now - was) > max(OFF * abs(was), slight)) for name, was, now in phases),
+        Compared("lost runs", recorded.lost, simulated.lost, abs(simulated.lost - recorded.lost) > LOST_OFF),
+    )

@@ -1,0 +1,183 @@
+"""What happens to the pods of each task, as it was measured: pulls, starts, work, ends."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.waits.storing import logged_pods
+from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.phases import (
+    POD_CPU_CORES,
+    POD_PHASES,
+    PULLING,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    STORING,
+    UNSCHEDULABLE,
+    UPLOAD_SECONDS,
+)
+from harness.planning.identify.recorded import uploads
+from harness.planning.identify.setting import Setting, measured_amount
+from harness.simulator.engine.distributions import fixed
+from harness.simulator.profile import Measured, Profile, Step
+
+_FEW = 5  # pods whose logs were read: fewer don't stand for a task
+# Of a pod's time in its main container: where an upload takes more, only pods whose logs were read show the work.
+_MUCH = 0.2
+_FAILED = ("Error", "OOMKilled")  # reasons of ends after which a step has failed
+_LEAST = 0.05  # quantile: what takes as long with an idle store
+_QUEUE_S = 0.1  # mean time to schedule a pod: the model's own queue explains less
+_BUSY = 0.95  # quantile of the cores in use: what a pod uses where nothing limits it
+
+
+def with_tasks_of(
+    profile: Profile, timeline: Timeline, images: Mapping[str, Sequence[str]], reads: Mapping[str, Sequence[str]]
+) -> tuple[Profile, Sequence[Setting]]:
+    """The profile with the durations of the recorded pods, and the pulls of the recorded nodes.
+
+    Args:
+        profile: what is not seen is its own.
+        timeline: of the recorded test.
+        images: of each task's pods.
+        reads: by task, the tasks whose outputs it reads.
+    """
+    pods, cores = _pods(timeline), _cores(timeline)
+    stored = {task: float(each.mean()) for task, each in uploads(timeline).items() if each.size >= _FEW}
+    settings: list[Setting] = []
+    measured, steps = {}, []
+    for task, mine in pods.groupby("task", sort=True):
+        name = str(task)
+        late, starts, ran, stores = (mine[each].to_numpy() for each in (SCHEDULING, STARTING, RUNNING, STORING))
+        known = mine["logged"].to_numpy(dtype=bool)
+        # An upload is part of running where no log tells, and of storing otherwise; inputs are always read in it.
+        if stored.get(name, 0.0) > _MUCH * ran.mean():
+            ran = np.resize(ran[known], ran.size)
+        else:
+            ran = np.where(known, ran, ran - stored.get(name, 0.0))
+        ran = np.maximum(ran - sum(stored.get(each, 0.0) for each in reads.get(name, ())), 0.0)
+        ends = np.where(known, stores - stored.get(name, 0.0), stores) - profile.store.request_s
+        # Of pods that no node had room for, it is part of that wait.
+        late = np.where(mine[UNSCHEDULABLE].to_numpy() > 0, 0.0, late)
+        late = late if late.mean() >= _QUEUE_S else np.zeros(late.size)
+        measured[name] = Measured(*(_values(each) for each in (late, starts, ran, ends)))
+        settings.append(Setting(f"step.{name}.duration", measured_amount(ran), "running pods", ran.size))
+        if not name.endswith(DRIVER_SUFFIX):
+            model = _step(profile, name, stores=name in stored, cpu=cores.get(name))
+            fails = float(mine["failed"].mean())
+            steps.append(replace(model, failing=fails))
+            if fails:
+                settings.append(Setting(f"step.{name}.failing", f"{fails:.0%}", "ends of pods", ran.size))
+    pulled, pulls = _with_pulls(profile, timeline, images)
+    return replace(pulled, measured=measured, steps=(*steps, *profile.steps)), (*settings, *pulls)
+
+
+def slow_requests(profile: Profile, timeline: Timeline) -> Profile | None:
+    """The profile where pods end late because the store is slow to answer; none where the logs show no uploads."""
+    pods = _pods(timeline)
+    ends = pods[STORING][~pods["logged"]]
+    least = float(np.quantile(ends, _LEAST)) if len(ends) else 0.0
+    if not len(timeline.metric(UPLOAD_SECONDS)) or least <= 2 * profile.store.request_s:
+        return None
+    at_once = {task: replace(each, ending=(0.0,) * len(each.ending)) for task, each in profile.measured.items()}
+    return replace(profile, measured=at_once, store=replace(profile.store, request_s=least))
+
+
+def _pods(timeline: Timeline) -> pd.DataFrame:
+    """One row per ended pod, in the order of creation: task, whether its log was read, and seconds in each phase."""
+    pods = timeline.pods[["pod", "task", "phase", "start_s", "end_s"]]
+    lengths = (pods["end_s"] - pods["start_s"]).groupby([pods["pod"], pods["phase"]]).sum(min_count=1).unstack()
+    lengths = lengths.reindex(columns=range(len(POD_PHASES))).set_axis(POD_PHASES, axis=1)
+    whole = lengths[lengths[RUNNING].notna()].fillna(0.0)
+    about = pods.groupby("pod").agg(task=("task", "first"), begun=("start_s", "min")).loc[whole.index]
+    found = whole.assign(
+        task=about["task"].astype(str), begun=about["begun"], logged=whole.index.isin(logged_pods(timeline)),
+        failed=whole.index.isin(timeline.numbers_of(_failed(timeline))),
+    )  # fmt: skip
+    return found[found["task"] != ""].sort_values("begun", kind="stable")
+
+
+def _failed(timeline: Timeline) -> Iterable[str]:
+    """The names of pods whose main container failed."""
+    events = timeline.events
+    return events["object"][(events["kind"] == "Pod") & events["reason"].isin(_FAILED)].astype(str)
+
+
+def _values(seconds: Floats) -> tuple[float, ...]:
+    return tuple(np.maximum(seconds, 0.0).tolist())
+
+
+def _step(profile: Profile, task: str, *, stores: bool, cpu: float | None) -> Step:
+    """Where no log tells uploads, they are part of running, and must not be simulated once more."""
+    known = next((each for each in profile.steps if fnmatchcase(task, each.match)), Step())
+    output = known.output if stores else fixed(0.0)
+    return replace(known, match=task, output=output, cpu=known.cpu if cpu is None else fixed(cpu))
+
+
+def _cores(timeline: Timeline) -> dict[str, float]:
+    """By task, the cores that a pod uses where nothing limits it."""
+    samples = timeline.metric(POD_CPU_CORES)
+    names = [str(orjson.loads(str(text)).get("pod", "")) for text in samples["labels"]]
+    found = timeline.pods_called(names).drop_duplicates("step")
+    task_of = dict(zip(found["step"].astype(str), found["task"].astype(str), strict=True))
+    by_task: defaultdict[str, list[float]] = defaultdict(list)
+    for name, value in zip(names, floats(samples, "value").tolist(), strict=True):
+        if name in task_of:
+            by_task[task_of[name]].append(value)
+    return {task: float(np.quantile(values, _BUSY)) for task, values in by_task.items() if len(values) >= _FEW}
+
+
+def _with_pulls(
+    profile: Profile, timeline: Timeline, images: Mapping[str, Sequence[str]]
+) -> tuple[Profile, Sequence[Setting]]:
+    """How long each image took: a node pulls one after the other, each for the first pod that needs it.
+
+    So the pulls of a node in the order in which they ended, each since the one before it, are those of single images.
+    """
+    stretches = timeline.stretches(PULLING)
+    stretches = stretches[np.isfinite(floats(stretches, "end_s"))]
+    first_on: dict[tuple[str, str], tuple[float, float]] = {}  # by node and task: begin and end of the first pull
+    rows = zip(stretches["node"].astype(str), stretches["task"].astype(str), stretches["start_s"], stretches["end_s"],
+               strict=True)  # fmt: skip
+    for node, task, start, end in rows:
+        was = first_on.get((node, task), (np.inf, np.inf))
+        first_on[node, task] = min(was[0], start), min(was[1], end)
+    took: defaultdict[str, list[float]] = defaultdict(list)
+    by_node: defaultdict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    for (node, task), (start, end) in first_on.items():
+        by_node[node].append((end, start, task))
+    for node_pulls in by_node.values():
+        here: set[str] = set()
+        free = -np.inf
+        for end, start, task in sorted(node_pulls):
+            new = [image for image in images.get(task, ()) if image not in here]
+            here.update(new)
+            for image in new:
+                took[image].append(max(0.0, end - max(start, free)) / len(new))
+            free = end
+    kubelet = profile.kubelet
+    means = {image: float(np.mean(each)) for image, each in took.items()}
+    overhead = min([kubelet.pull_overhead_s, *means.values()])
+    sizes = {image: (seconds - overhead) * kubelet.pull_bytes_per_s for image, seconds in means.items()}
+    present = _present(timeline, {node for node, _ in first_on})
+    model = replace(kubelet, pull_overhead_s=overhead, images={**kubelet.images, **sizes}, present=present)
+    settings = [
+        Setting(f"image.{image}", f"{means[image]:.3g} s", "pulls of nodes", len(took[image]))
+        for image in sorted(means)
+    ]
+    settings.append(Setting("kubelet.present", f"{present:.0%}", "nodes of the start that pulled nothing"))
+    return replace(profile, kubelet=model), settings
+
+
+def _present(timeline: Timeline, pulling: set[str]) -> float:
+    """The share of the nodes of the start, with pods of runs, that pulled no image."""
+    nodes = timeline.machines
+    here = set(nodes["name"][(floats(nodes, "created_s") <= 0.0)].astype(str))
+    used = here & set(timeline.pods["node"].astype(str).unique())
+    return len(used - pulling) / len(used) if used else 0.0

@@ -1,0 +1,136 @@
+"""A platform identified from a test reproduces it, or says which phase does not fit: simulated and real tests."""
+
+import tarfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.model.errors import ConfigError
+from harness.planning.identify import compare, identify, measures_of, recorded_test, replay
+from harness.planning.observations import timeline_of
+from harness.simulator.profile.file import load_profile
+from harness.store import RunFolder
+from harness.store.tables import seal
+
+REAL = Path(__file__).parents[2] / "data" / "real_folders"
+BURST = ("--schedule", "burst", "--runs", "100", "--no-report", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """A burst of 100 at ``aks-20-nodes`` with a fault, and the platform identified from it."""
+
+    @cache
+    def of(fault):
+        place = tmp_path_factory.mktemp("simulated")
+        options = ("--profile", "aks-20-nodes", "--fault", fault, "--runs-dir", str(place), "--run-name", "run")
+        assert main(["simulate", "run", *options, *BURST]) == 0
+        return _identified(place / "run", load_profile("aks-20-nodes"))
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """The platform identified from a test that was recorded on a real one."""
+
+    @cache
+    def of(name):
+        place = tmp_path_factory.mktemp("real")
+        with tarfile.open(REAL / f"{name}.tar.xz") as packed:
+            packed.extractall(place, filter="data")
+        seal(RunFolder.open(place / name))
+        return _identified(place / name)
+
+    return of
+
+
+def _identified(path, profile=None):
+    timeline = timeline_of(path)
+    return identify(timeline, recorded_test(RunFolder.open(path), timeline), profile)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "autoscaler-slow", "cpu-starved", "autoscaler-at-max", "nodes-exhausted", "image-pull", "parallelism-cap",
+        "store-slow", "quota",
+    ],
+)  # fmt: skip
+def test_a_simulated_test_with_a_fault_is_reproduced_within_10_percent(simulated, fault):
+    found = simulated(fault)
+    assert not found.reproduction.misfits
+    for name in ("mean_s", "makespan_s", "p95_s"):
+        assert getattr(found.simulated, name) == pytest.approx(getattr(found.recorded, name), rel=0.1), name
+    assert found.simulated.lost == pytest.approx(found.recorded.lost, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["a1-base", "a4-parallelism4", "a5-quota6", "a6-nodes", "k6-burst60", "k-fail"])
+def test_a_real_test_is_reproduced_within_10_percent(real, name):
+    found = real(name)
+    assert not found.reproduction.misfits
+    assert found.simulated.mean_s == pytest.approx(found.recorded.mean_s, rel=0.1)
+    assert found.simulated.makespan_s == pytest.approx(found.recorded.makespan_s, rel=0.1)
+    assert "the model reproduces the test within" in str(found.reproduction)
+
+
+def test_a_real_test_that_does_not_fit_names_the_phase(real):
+    """The controller was down for 25 seconds, which no setting explains."""
+    found = real("a8-ctlkill").reproduction
+    assert found.misfits
+    assert str(found).startswith("the model does not reproduce the test: ")
+    assert found.misfits[0].name in str(found)
+
+
+@pytest.mark.parametrize("name", ["a3-workers1", "k-noagent"])
+def test_a_test_whose_runs_did_not_end_says_how_many_it_takes(real, name):
+    with pytest.raises(ConfigError, match="has 0 runs that ended and whose pods were observed; it takes 5"):
+        real(name)
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "value", "source"),
+    [
+        ("quota", "quota.cpu", "4", "refusals of pods"),
+        ("parallelism-cap", "parallelism", "10", "runs that were active at once"),
+        ("autoscaler-at-max", "pool.steps.max", "6", "the autoscaler's decisions"),
+        ("nodes-exhausted", "pool.steps.nodes", "3", "nodes observed"),
+        ("image-pull", "image.python:3.11-slim", "99.", "pulls of nodes"),
+    ],
+)
+def test_a_limit_is_read_and_says_where(simulated, fault, name, value, source):
+    (found,) = [each for each in simulated(fault).settings if each.name == name]
+    assert str(found.value).startswith(value)
+    assert found.source.startswith(source)
+
+
+def test_a_mixture_stays_one(simulated):
+    """Most pods pull nothing, and some for minutes: no single distribution has both."""
+    found = simulated("image-pull")
+    assert found.simulated.phases["image pull"] == pytest.approx(found.recorded.phases["image pull"], rel=0.1)
+
+
+def test_another_load_is_another_test(simulated, tmp_path):
+    """What is identified is the platform, not the test: half of the load is simulated as half of it was recorded."""
+    fault = "nodes-exhausted"
+    options = ("--profile", "aks-20-nodes", "--fault", fault, "--runs-dir", str(tmp_path), "--run-name", "half")
+    assert main(["simulate", "run", *options, *BURST[:3], "50", *BURST[4:]]) == 0
+    timeline = timeline_of(tmp_path / "half")
+    test = recorded_test(RunFolder.open(tmp_path / "half"), timeline)
+    predicted, truth = replay(simulated(fault).profile, test), measures_of(timeline)
+    assert predicted.mean_s == pytest.approx(truth.mean_s, rel=0.1)
+    assert predicted.makespan_s == pytest.approx(truth.makespan_s, rel=0.1)
+
+
+def test_a_phase_that_is_off_by_more_than_15_percent_is_a_misfit_unless_it_is_slight(simulated):
+    recorded = simulated("nodes-exhausted").recorded
+    for name, seconds, off in (
+        ("running", 1.2 * recorded.phases["running"], True),
+        ("running", 1.1 * recorded.phases["running"], False),
+        ("image pull", 2.0 * recorded.phases["image pull"], False),
+    ):
+        changed = replace(recorded, phases={**recorded.phases, name: seconds})
+        assert [each.name for each in compare(recorded, changed).misfits] == [name] * off
