@@ -59,6 +59,7 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
     from harness.collectors import checkup
     from harness.collectors.checkup import State
     from harness.collectors.collector import ObserverSettings, read_options
+    from harness.collectors.past_checkup import past
     from harness.collectors.rights import rights_to_load
     from harness.plan.environment import credentials, platform_host, variables
     from harness.targets.discovery import find, own_host
@@ -80,7 +81,7 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
         cost = "load tests use the simulated platform"
         found += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
     of_cluster, role = checkup.cluster(settings, rights_to_load(plan))
-    return [*found, *of_cluster, checkup.prometheus(settings), *checkup.pages(settings)], role
+    return [*found, *of_cluster, checkup.prometheus(settings), *past(settings), *checkup.pages(settings)], role
 
 
 def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> "tuple[Plan, list[Check]]":
@@ -130,8 +131,9 @@ def _text(checks: "Iterable[Check]", role: str) -> str:
     lines = []
     for check in checks:
         lines += printing.wrapped(f"{check.name}: {check.found}", f"{check.state:8}", " " * 8)
-        if check.cost:
-            lines += printing.wrapped(check.cost, f"{'':8}→ ", " " * 10)
+        first, *others = check.cost.split("\n")
+        lines += printing.wrapped(first, f"{'':8}→ ", " " * 10) if not others else []
+        lines += [f"{'':10}{line}" for line in (first, *others) if others]  # to be copied
     if role:
         lines += ["", "To grant what is missing, apply this and bind it to the account:", "", role]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The progress of many simulations, on stderr: a bar on a terminal, elsewhere a line every ten seconds."""
+"""The progress of many simulations or requests, on stderr: a bar on a terminal, elsewhere a line every ten seconds."""
 
 import sys
 import time
@@ -17,16 +17,23 @@ _PRINT_EVERY_S = 10.0
 
 
 class SweepBar:
-    """How many simulations are over, of about how many, and how long the others take at this rate.
+    """How many of them are over, of about how many, and how long the others take at this rate.
 
     Args:
         what: they are for, as in "9 of about 12 simulations for this answer".
         out: where to show it.
         clock: monotonic seconds.
+        things: what they are.
     """
 
-    def __init__(self, what: str, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._what = what
+    def __init__(
+        self,
+        what: str,
+        out: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        things: str = "simulations",
+    ) -> None:
+        self._what = f"{things}{what}"
         self._out = out or sys.stderr
         self._clock = clock
         self._begun_s = self._printed_s = clock()
@@ -73,7 +80,7 @@ class SweepBar:
 
     def _show(self) -> None:
         expected = max(self._expected, self._over)
-        text = f"{self._over:,} of about {expected:,} simulations{self._what}"
+        text = f"{self._over:,} of about {expected:,} {self._what}"
         now_s = self._clock()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=self._over, total=expected, description=text)

@@ -33,6 +33,7 @@ GROUPS: dict[str, tuple[Row, ...]] = {
         ("report", "rebuild a run's reports; list a folder of runs", "harness.cli.report"),
         ("compare", "compare variants with the first, with significance", "harness.cli.compare"),
         ("observe", "record a platform that something else loads", "harness.cli.observe"),
+        ("explain", "why a past batch was slow, by cluster and Prometheus", "harness.cli.explain"),
         ("import", "turn dumps (kubectl, Prometheus) into a run folder", "harness.cli.import_"),
     ),
     "decide": (

@@ -191,7 +191,7 @@ def prometheus(settings: ObserverSettings) -> Check:
             "doctor",
             settings.prometheus,
             Credentials(token=settings.prometheus_token),
-            _timeouts(settings),
+            timeouts(settings),
             verify_tls=settings.verify_sources,
         )
         existing = PrometheusApi(http).existing(sorted(set().union(*names.values())))
@@ -212,7 +212,7 @@ def pages(settings: ObserverSettings) -> Iterator[Check]:
     for name, address in settings.metrics:
         profile, title = profiles_file.load(name), f"metrics of {name}"
         try:
-            http = Http("doctor", address, Credentials(), _timeouts(settings), verify_tls=settings.verify_sources)
+            http = Http("doctor", address, Credentials(), timeouts(settings), verify_tls=settings.verify_sources)
             page = fetch(http)
         except (UnreachableError, PipeswarmError) as error:
             yield Check(title, State.LIMITED, f"{address}: {error}", "its metrics are not used")
@@ -228,5 +228,6 @@ def _without(missing: Sequence[str]) -> str:
     return f"no metrics of: {', '.join(missing)}" if missing else ""
 
 
-def _timeouts(settings: ObserverSettings) -> Timeouts:
+def timeouts(settings: ObserverSettings) -> Timeouts:
+    """Of a check's requests."""
     return Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)

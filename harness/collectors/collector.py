@@ -23,7 +23,7 @@ from harness.store.folder import RunFolder
 from harness.targets.credentials import Credentials
 from harness.targets.target import Target
 
-_PROMETHEUS_TOKEN = "PIPESWARM_PROMETHEUS_TOKEN"  # noqa: S105  # the name of a variable
+PROMETHEUS_TOKEN = "PIPESWARMPROMETHEUS_TOKEN"  # noqa: S105  # the name of a variable
 _NONE = Credentials()
 
 
@@ -112,7 +112,7 @@ class ObserverSettings:
             platform_namespaces=observer.platform_namespaces,
             kube_context=observer.kube_context or None,
             prometheus=observer.prometheus or None,
-            prometheus_token=environment.get(_PROMETHEUS_TOKEN, ""),
+            prometheus_token=environment.get(PROMETHEUS_TOKEN, ""),
             metrics=observer.metrics,
             profiles=observer.metric_profiles or None,
             verify_tls=plan.verify_tls,

@@ -21,6 +21,7 @@ class Journal:
         recorder: of the run folder.
         redaction: removes secrets from messages.
         now: UTC ns.
+        clip: what to record of a record; None is nothing.
 
     Attributes:
         clean: removes secrets from a text.
@@ -28,9 +29,14 @@ class Journal:
     """
 
     def __init__(
-        self, recorder: Recorder, redaction: Redaction | None = None, now: Callable[[], int] = time.time_ns
+        self,
+        recorder: Recorder,
+        redaction: Redaction | None = None,
+        now: Callable[[], int] = time.time_ns,
+        clip: Callable[[object], object | None] = lambda record: record,
     ) -> None:
         self._recorder = recorder
+        self._clip = clip
         self.clean = (redaction or Redaction()).clean
         self._lock = threading.Lock()
         self._held: deque[object] = deque()
@@ -43,10 +49,13 @@ class Journal:
 
     def write(self, record: object) -> None:
         """Append one record. While the folder can't be written, records are held and written later."""
-        if isinstance(record, Event):
-            record = replace(record, message=self.clean(record.message))
+        kept = self._clip(record)
+        if kept is None:
+            return
+        if isinstance(kept, Event):
+            kept = replace(kept, message=self.clean(kept.message))
         with self._lock:
-            self._held.append(record)
+            self._held.append(kept)
             self._flush()
 
     def note(self, reason: str, source: str, message: str = "", *, at: int | None = None) -> None:

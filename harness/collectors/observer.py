@@ -5,7 +5,8 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 
 from harness import reading
@@ -16,17 +17,30 @@ from harness.model.redaction import Redaction, values_of
 from harness.store.folder import SCENARIOS, RunFolder
 from harness.targets.target import Target
 
-__all__ = ["ObserverSettings", "observe"]
+__all__ = ["Look", "ObserverSettings", "observe"]
 
 _LIVE_EVERY_S = 1.0
 _FIRST_LOOK_S = 8.0  # the load waits so long at most
 _REQUESTS_EVERY = 10  # live updates
 _RESTART_S = 5.0
 _LAST_PASS_S = 20.0  # the load kills the observer after 30 s
+_WHOLE_LOOK_S = 300.0  # at everything, where nobody waits
 
 
-def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop: threading.Event) -> None:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A single look at what there is, instead of an observation: what to record of it, and the sources to leave out."""
+
+    clip: Callable[[object], object | None]
+    without: frozenset[str]
+
+
+def observe(
+    folder: RunFolder, target: Target, settings: ObserverSettings, stop: threading.Event, look: Look | None = None
+) -> None:
     """Record what the platform and its cluster show of the run in `folder` until `stop` is set, and then once more.
+
+    With a `look`, `stop` is set as soon as every source was read, or found unreachable.
 
     Raises:
         ConfigError: a setting can't work.
@@ -41,16 +55,19 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
             *_hidden(folder, settings),
         )
         redaction = Redaction(secrets, settings.redact)
-        journal = Journal(recorder, redaction)
+        journal = Journal(recorder, redaction, clip=look.clip) if look else Journal(recorder, redaction)
         plan = folder.read_plan()
         observation = Observation(
             folder=folder, plan=plan, target=target, settings=settings, journal=journal,
             options=read_options(plan.observer.collector_options),
         )  # fmt: skip
-        threads = [_Supervised(name, collector, journal, stop) for name, collector in _collectors(observation)]
+        opened = _collectors(observation, look.without if look else frozenset())
+        threads = [_Supervised(name, collector, journal, stop) for name, collector in opened]
         for thread in threads:
             thread.start()
-        _await_first_look(threads, stop)
+        _await_first_look(threads, stop, _WHOLE_LOOK_S if look else _FIRST_LOOK_S)
+        if look:
+            stop.set()
         updates = 0
         while not stop.is_set():
             _write_live(folder, threads, journal, "observing")
@@ -59,7 +76,7 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
             journal.retry()
             updates += 1
             stop.wait(_LIVE_EVERY_S)
-        _await_last_pass(threads, journal)
+        _await_last_pass(threads, journal, _WHOLE_LOOK_S if look else _LAST_PASS_S)
         journal.write_requests()
         _write_live(folder, threads, journal, "over")
 
@@ -76,24 +93,24 @@ def _hidden(folder: RunFolder, settings: ObserverSettings) -> tuple[str, ...]:
         return tuple(values_of(settings.redact, csv.DictReader(text)))
 
 
-def _collectors(observation: Observation) -> list[tuple[str, Collector]]:
+def _collectors(observation: Observation, without: frozenset[str]) -> list[tuple[str, Collector]]:
     opened = []
     for name, source in sorted(sources().items()):
-        collector = source.open_collector(observation)
+        collector = source.open_collector(observation) if name not in without else None
         if collector is not None:
             opened.append((name, collector))
     return opened
 
 
-def _await_first_look(threads: "list[_Supervised]", stop: threading.Event) -> None:
-    deadline = time.monotonic() + _FIRST_LOOK_S
+def _await_first_look(threads: "list[_Supervised]", stop: threading.Event, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
     while not all(thread.has_looked for thread in threads) and time.monotonic() < deadline:
         if stop.wait(0.02):
             return
 
 
-def _await_last_pass(threads: "list[_Supervised]", journal: Journal) -> None:
-    deadline = time.monotonic() + _LAST_PASS_S
+def _await_last_pass(threads: "list[_Supervised]", journal: Journal, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
         if thread.is_alive():

@@ -3,12 +3,16 @@
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration, parse_rate
 
 _LAST_PORT = 65_535
+_LAST_S = 2**33  # in the year 2242; nanoseconds until then fit 64 bits
+_CLOCK = re.compile(r"\d{1,2}:\d{2}")
+_INSTANTS = "write it as 2026-11-26T22:00:00Z, 22:00 or '2026-11-26 22:00' (local time), or '8h ago'"
 N = TypeVar("N", int, float)
 
 
@@ -32,6 +36,30 @@ def duration_above_0(text: str) -> float:
 def rate_above_0(text: str) -> float:
     """Arrivals or requests per second of ``20/s`` or ``500/h``, above 0."""
     return _above_0(text, _read(text, parse_rate))
+
+
+def instant(text: str, now_at: int) -> int:
+    """UTC ns of ``2026-11-26T22:00:00Z``, of local time (``22:00``, the last one; ``2026-11-26 22:00``), of ``8h ago``.
+
+    Raises:
+        ArgumentError: it is none of these, or lies outside of the years 1970 to 2242.
+    """
+    now, given = datetime.fromtimestamp(now_at / 1e9, UTC), text.strip()
+    try:
+        if given.endswith("ago"):
+            found = now - timedelta(seconds=parse_duration(given.removesuffix("ago")))
+        elif _CLOCK.fullmatch(given):
+            moment = datetime.combine(now.astimezone(), datetime.strptime(given, "%H:%M").time())  # noqa: DTZ007  # local
+            found = moment.astimezone()
+            found = found if found <= now else (moment - timedelta(days=1)).astimezone()
+        else:
+            found = datetime.fromisoformat(given).astimezone()
+        seconds = found.timestamp()
+    except (ValueError, OverflowError, OSError, ConfigError) as error:
+        raise ArgumentError(f"{text} is not an instant", _INSTANTS) from error
+    if not 0 <= seconds < _LAST_S:
+        raise ArgumentError(f"{text} is not an instant", _INSTANTS)
+    return int(seconds) * 10**9 + found.microsecond * 1000
 
 
 def count(text: str) -> int:

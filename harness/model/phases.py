@@ -90,6 +90,8 @@ STORE_FULL = "StoreFull"
 # Event.kind "Observer": gaps and doubts of the observer.
 NOT_REACHABLE = "NotReachable"  # a source that could never be read so far; Event.object is its name
 GAP = "Gap"
+SCRAPED = "Scraped"  # pods that only scrapes show; there may have been shorter ones
+INFERRED = "Inferred"  # runs that only their pods show; Event.message says how many
 RESUMED = "Resumed"  # a silence after which the source reported what had happened meanwhile
 POD_LOGS = "kubernetes pod logs"  # Event.object, where they may not be read
 WRONG_CLUSTER = "WrongCluster"  # runs succeeded although no pod of the observed cluster worked for them

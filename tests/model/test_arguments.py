@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from harness.model import arguments
@@ -78,3 +80,36 @@ def test_another_text_is_refused_on_one_line(kind, text, said):
     with pytest.raises(ArgumentError) as refused:
         getattr(arguments, kind)(text)
     assert str(refused.value) == said
+
+
+NOW = 1_795_820_400 * 10**9  # 2026-11-27 23:00 UTC
+MINUTE = 60 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "at"),
+    [
+        ("8h ago", "UTC", NOW - 480 * MINUTE),
+        ("90m ago", "UTC", NOW - 90 * MINUTE),
+        ("22:30", "UTC", NOW - 30 * MINUTE),
+        ("23:30", "UTC", NOW - (24 * 60 - 30) * MINUTE),  # yesterday's
+        ("23:30", "Europe/Berlin", NOW - 30 * MINUTE),
+        ("2026-11-27 23:30", "Europe/Berlin", NOW - 30 * MINUTE),
+        ("2026-11-27T22:30:00Z", "Europe/Berlin", NOW - 30 * MINUTE),
+        ("2026-11-27T22:30:00.5+00:00", "UTC", NOW - 30 * MINUTE + 5 * 10**8),
+    ],
+)
+def test_an_instant_is_utc_local_or_ago(text, zone, at, monkeypatch):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert arguments.instant(text, NOW) == at
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["25:00", "yesterday", "long ago", "", "9999-01-01", "400000d ago", "-5h ago"])
+def test_what_is_no_instant_is_refused(text):
+    with pytest.raises(ArgumentError, match="is not an instant: write it as"):
+        arguments.instant(text, NOW)

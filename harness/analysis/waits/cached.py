@@ -13,11 +13,11 @@ from harness.analysis.timeline import Bools, Ints, Timeline, beginnings
 from harness.analysis.timeline.columns import position
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.wasted_work import lost_pods
-from harness.model.phases import CACHED, GAP, RESUMED, SUCCEEDED, WRONG_CLUSTER
+from harness.model.phases import CACHED, GAP, RESUMED, SCRAPED, SUCCEEDED, WRONG_CLUSTER
 
 _DRIVER_POD, _EXECUTOR_POD = "-system-container-driver-", "-system-container-impl-"
 _DRIVER_TASK = "-driver"
-_INTERRUPTED = (GAP, RESUMED, WRONG_CLUSTER)
+_INTERRUPTED = (GAP, RESUMED, SCRAPED, WRONG_CLUSTER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,6 +30,7 @@ GPUS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe
 _VIRTUAL = {("type", "virtual-kubelet"): "virtual-node", ("eks.amazonaws.com/compute-type", "fargate"): "fargate"}
 _NO_POOL = "default"
 _MACHINE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+KNOWN_LABELS = (*_POOL_LABELS, *_MACHINE, *sorted(name for name, _ in (*_SPOT_LABELS, *_VIRTUAL)))
 
 
 def node_of(manifest: Mapping[str, Any], before: Node | None = None, now_at: int | None = None) -> Node:

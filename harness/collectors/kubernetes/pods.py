@@ -30,7 +30,8 @@ from harness.reasons import stated
 DASK_CLUSTER, _DASK_COMPONENT = "dask.org/cluster-name", "dask.org/component"
 WORKFLOW = "workflows.argoproj.io/workflow"
 RUN_ID = "pipeline/runid"
-_NODE_NAME = "workflows.argoproj.io/node-name"
+NODE_NAME = "workflows.argoproj.io/node-name"
+LABELS = (RUN_ID, WORKFLOW, DASK_CLUSTER, _DASK_COMPONENT)  # that are read here
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _SERVING = frozenset({"scheduler", "worker"})  # components of Dask clusters that others compute with
 _DASK = "dask_tenants"  # the target whose runs are Dask clusters
@@ -38,7 +39,7 @@ _OWN = ("main", "wait")  # containers of a step; others are injected
 _FINE_S = 1e-3
 _WATCH_DELAY_S = 0.05  # a watch shows a pod within this time after its creation
 # Reasons for which a container waits in vain.
-_STUCK = frozenset(
+STUCK = frozenset(
     {
         "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull",
         "ImagePullBackOff", "InvalidImageName", "RunContainerError",
@@ -67,7 +68,7 @@ def task_of(manifest: Mapping[str, Any]) -> str:
     if DASK_CLUSTER in labels:
         return str(labels.get(_DASK_COMPONENT) or metadata["name"])
     workflow = str(labels.get(WORKFLOW, ""))
-    path = str((metadata.get("annotations") or {}).get(_NODE_NAME, ""))
+    path = str((metadata.get("annotations") or {}).get(NODE_NAME, ""))
     return task_of_node(path, workflow) if path else str(metadata["name"])
 
 
@@ -257,7 +258,7 @@ class PodLife:
         for each in containers:
             name, state = str(each["name"]), each.get("state") or {}
             waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
-            if waiting.get("reason") in _STUCK:
+            if waiting.get("reason") in STUCK:
                 self._fail(name, str(waiting["reason"]), str(waiting.get("message") or ""), now_at)
             if ended.get("exitCode"):
                 end = stamp(ended.get("finishedAt"))

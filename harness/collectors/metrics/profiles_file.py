@@ -68,9 +68,12 @@ class Metric:
         """Of the series on the platform."""
         return self.buckets if self.kind is Kind.HISTOGRAM else ""
 
-    def queries(self, found: str, window_s: int) -> dict[str, str]:
-        """PromQL for the name that was `found`, by quantile; "" is the key unless it is a histogram."""
-        matchers = ",".join(_matcher(label, value) for label, value in self.where)
+    def queries(self, found: str, window_s: int, more: str = "") -> dict[str, str]:
+        """PromQL for the name that was `found`, by quantile; "" is the key unless it is a histogram.
+
+        `more` are matchers beside the metric's own.
+        """
+        matchers = ",".join([*(_matcher(label, value) for label, value in self.where), *filter(None, [more])])
         series = f"{found}{self.suffix}" + (f"{{{matchers}}}" if matchers else "")
         by = ",".join(self.by)
         match self.kind:

@@ -13,7 +13,7 @@ from harness.collectors.metrics.profiles_file import Kind, Metric, Profile, load
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
-from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
+from harness.model.http import LONG_ANSWER, Exchange, HttpRequest, html_page, redirection
 from harness.model.live_observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE
 from harness.model.records import Sample
@@ -56,21 +56,32 @@ class PrometheusApi:
     def existing(self, candidates: list[str]) -> set[str]:
         """Which of these metric names have series now. One request."""
         query = f'count by (__name__) ({{__name__=~"{"|".join(candidates)}"}})'
-        return {labels.get("__name__", "") for labels, _ in self._series("/api/v1/query", {"query": query})}
+        return {labels.get("__name__", "") for labels, _ in self.ask("/api/v1/query", {"query": query})}
+
+    def names(self, start_s: int, end_s: int) -> set[str]:
+        """The names of all metrics that have samples in this time. One request."""
+        found = self._get("/api/v1/label/__name__/values", {"start": str(start_s), "end": str(end_s)})
+        if not isinstance(found, list):
+            raise UnreachableError("/api/v1/label/__name__/values did not answer as a Prometheus does")
+        return set(map(str, found))
 
     def series(self, promql: str, start_s: int, end_s: int, step_s: int) -> Iterator[tuple[dict[str, str], int, float]]:
         """(labels, UTC ns, value) from `start_s` to `end_s`, in requests of at most 10,000 points each."""
         while start_s <= end_s:
             last_s = min(end_s, start_s + (_MAX_POINTS - 1) * step_s)
             query = {"query": promql, "start": str(start_s), "end": str(last_s), "step": str(step_s)}
-            for labels, points in self._series("/api/v1/query_range", query)[:_MAX_SERIES]:
+            for labels, points in self.ask("/api/v1/query_range", query)[:_MAX_SERIES]:
                 for at, value in points:
                     if value == value:  # noqa: PLR0124  # the quantile of an empty histogram is NaN
                         yield labels, at, value
             start_s = last_s + step_s
 
-    def _series(self, path: str, query: Mapping[str, str]) -> list[tuple[dict[str, str], list[tuple[int, float]]]]:
-        """(labels, points of UTC ns and value) of an instant vector or a matrix."""
+    def ask(self, path: str, query: Mapping[str, str]) -> list[tuple[dict[str, str], list[tuple[int, float]]]]:
+        """(labels, points of UTC ns and value) of an instant vector or a matrix.
+
+        Raises:
+            UnreachableError: there is no such answer.
+        """
         found = self._get(path, query)
         try:
             return [(_labels(each["metric"]), _points(each)) for each in found["result"]]
@@ -84,7 +95,8 @@ class PrometheusApi:
         except TargetUnreachableError as error:
             raise UnreachableError(error.message) from error
         except orjson.JSONDecodeError as error:
-            raise UnreachableError(f"{path} answered {answer.status} without JSON", answer.status) from error
+            what = redirection(answer) or html_page(answer.body) or "no JSON"
+            raise UnreachableError(f"{path} answered {answer.status} with {what}", answer.status) from error
         content = document if isinstance(document, dict) else {}
         if answer.status != 200 or content.get("status") != "success":
             raise UnreachableError(f"{path} answered {answer.status} {content.get('error', '')}", answer.status)

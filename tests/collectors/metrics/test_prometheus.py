@@ -285,7 +285,7 @@ def test_an_unreachable_prometheus_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"<html>Sign in", "without JSON"),
+        (b"<html>Sign in", "an HTML page"),
         (b"[]", "answered 200"),
         (b'{"status": "error", "error": "too many samples"}', "too many samples"),
         (b'{"status": "success"}', "as a Prometheus does"),
