@@ -1,0 +1,144 @@
+"""`explain` after the fact against the live observer, on tests drawn as for `benchmarks/detectors.py`.
+
+    python benchmarks/explaining.py [--tests 100] [--seed N] [--show]
+
+Of each test of KFP all objects are gone: a real Prometheus has what kube-state-metrics showed of them, every 30 s.
+"All sources" adds the runs that KFP's API still lists and the metrics of the components, with labels and annotations in
+kube-state-metrics' allow-lists; "kube-state-metrics alone" has its default flags, and nothing else.
+"""
+
+import argparse
+import secrets
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from harness.analysis.timeline import Timeline
+from harness.cli.sweep_bar import SweepBar
+from harness.collectors.collector import ObserverSettings
+from harness.collectors.explaining import Past, Store, Window
+from harness.collectors.inferred_runs import inferred_runs
+from harness.collectors.metrics.kube_state import ALL
+from harness.detectors import diagnose
+from harness.model import Event, Sample, Span
+from harness.model.phases import RUN, TASK
+from harness.store import RunFolder
+from harness.store.answers import Answers
+from harness.store.tables import load, seal
+from tests.support.injection.case import ORIGIN_AT, run_in, simulated
+from tests.support.injection.installations import Installation, draw
+from tests.support.injection.judging import bottlenecks
+from tests.support.injection.seen import SOURCES
+from tests.support.past_store import EVERY_S, dump, objects, prometheus_of
+
+_OF_PROMETHEUS = ("store requests", "controller metrics", "etcd size", "node cpu", "store")
+_BATCH = 10
+
+
+def main() -> int:
+    """Print the shares; 1 when one is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tests", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
+    parser.add_argument("--show", action="store_true", help="each test")
+    options = parser.parse_args()
+    print(f"seed {options.seed}, {options.tests} tests", flush=True)
+    numbers, drawn = iter(range(10**6)), list[tuple[int, Installation]]()
+    while len(drawn) < options.tests:
+        number = next(numbers)
+        test = draw(options.seed, number)
+        if test.profile.hetida is None:
+            case = replace(test.case, without=test.case.without & {"controller metrics"})
+            drawn.append((number, replace(test, case=case)))
+    same = Counter[str]()
+    wrong = list[str]()
+    with SweepBar("", things="tests") as bar:
+        bar.expect(len(drawn))
+        for low in range(0, len(drawn), _BATCH):
+            for number, live, found in _batch(drawn[low : low + _BATCH]):
+                bar.advance()
+                for name, first in found.items():
+                    same[name] += first == live
+                    if first != live or options.show:
+                        wrong.append(f"{number} {name}: {first or 'nothing'} instead of {live or 'nothing'}")
+    print("\n".join(wrong))
+    for name, promised in (("all sources", 0.9), ("kube-state-metrics alone", 0.75)):
+        share = same[name] / len(drawn)
+        print(f"{name}: the first finding is the live observer's in {share:.0%}, promised {promised:.0%}")
+    return int(same["all sources"] < 0.9 * len(drawn) or same["kube-state-metrics alone"] < 0.75 * len(drawn))
+
+
+def _batch(drawn: list[tuple[int, Installation]]) -> Iterable[tuple[int, str, dict[str, str]]]:
+    with tempfile.TemporaryDirectory() as passing:
+        place, live, ends = Path(passing), dict[int, str](), dict[int, int]()
+        dumps = list[Iterator[str]]()
+        for number, test in drawn:
+            own = place / str(number)
+            own.mkdir()
+            timeline = simulated(test.case, test.strength, test.seed, test.profile, own)
+            live[number] = _first(timeline)
+            ends[number] = ORIGIN_AT // 10**9 + int(timeline.end_s) + 30
+            dumps.append(dump(objects(run_in(own)), ORIGIN_AT // 10**9, ends[number], str(number)))
+        with prometheus_of(chain.from_iterable(dumps), place) as url:
+            for number, _ in drawn:
+                recorded = run_in(place / str(number))
+                window = Window(ORIGIN_AT, ends[number] * 10**9)
+                yield number, live[number], {
+                    "all sources": _explained(recorded, url, window, str(number), whole=True),
+                    "kube-state-metrics alone": _explained(recorded, url, window, str(number), whole=False),
+                }  # fmt: skip
+
+
+def _first(timeline: Timeline) -> str:
+    return next(iter(bottlenecks(diagnose(timeline).findings)), "")
+
+
+def _explained(recorded: RunFolder, url: str, window: Window, cluster: str, *, whole: bool) -> str:
+    """The first finding of the past."""
+    with tempfile.TemporaryDirectory() as passing:
+        folder = RunFolder.create(Path(passing), "past")
+        plan = recorded.read_plan()
+        folder.write_plan(replace(plan, intended=0, schedule={}))
+        with folder.recorder() as recorder:
+            if whole:
+                for record in (*recorded.records(Span), *recorded.records(Event), *recorded.records(Sample)):
+                    if _of_api(record) or any(SOURCES[name](record) for name in _OF_PROMETHEUS):
+                        recorder.write(record)
+            settings = ObserverSettings("", prometheus=url)
+            store = Store(matchers=f'cluster="{cluster}"')
+            answers = Answers(folder)
+            past = Past(folder, settings, window, store, answers)
+            if not whole:
+                answers.keep("probe", _default_flags(window, store.matchers))
+            past.fetch(threading.Event(), lambda _: None, lambda: None)
+            past.record(recorder)
+            for each in inferred_runs(folder.records(Span), folder.records(Event), window.until_at):
+                recorder.write(each)
+        seal(folder)
+        return _first(Timeline.from_frames(folder.read_plan(), load(folder)))
+
+
+def _default_flags(window: Window, matchers: str) -> dict[str, object]:
+    """What the store is found to hold, without the series that need an allow-list."""
+    names = [series.name for series in ALL if not series.name.endswith(("_labels", "_annotations"))]
+    times = {"start_s": window.since_at // 10**9, "end_s": window.until_at // 10**9}
+    return {**times, "matchers": matchers, "interval_s": EVERY_S, "exported": False, "names": names}
+
+
+def _of_api(record: object) -> bool:
+    """What KFP's API still shows: runs, and tasks of some."""
+    match record:
+        case Span(phase=phase):
+            return phase in {RUN, TASK}
+        case Event(kind=kind):
+            return kind == "Run"
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
