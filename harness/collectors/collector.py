@@ -23,7 +23,7 @@ from harness.store.folder import RunFolder
 from harness.targets.credentials import Credentials
 from harness.targets.target import Target
 
-PROMETHEUS_TOKEN = "PIPESWARMPROMETHEUS_TOKEN"  # noqa: S105  # the name of a variable
+PROMETHEUS_TOKEN = "PIPESWARM_PROMETHEUS_TOKEN"  # noqa: S105  # the name of a variable
 _NONE = Credentials()
 
 

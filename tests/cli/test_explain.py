@@ -229,14 +229,17 @@ def test_bad_input_is_refused_before_a_folder_is_made(
     assert not list((tmp_path / "runs").glob("*"))
 
 
-def test_tenant_and_token_are_sent_with_every_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("options", "token"), [(["--prometheus-token-command", "echo printed"], "Bearer printed"), ([], "Bearer given")]
+)
+def test_a_token_is_sent_with_every_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], token: str
+) -> None:
     monkeypatch.setenv("KUBECONFIG", NOWHERE)
+    monkeypatch.setenv("PIPESWARM_PROMETHEUS_TOKEN", "given")
     with Served(lambda _path, _query: (200, {"status": "success", "data": []})) as store:
-        main([
-            "explain", "--since", "1h ago", "--prometheus", store.url, "--runs-dir", str(tmp_path),
-            "--prometheus-token-command", "echo printed", "--prometheus-header", "X-Scope-OrgID: team-a",
-        ])  # fmt: skip
-    assert set(store.tokens) == {"Bearer printed"}
+        main(["explain", "--since", "1h ago", "--prometheus", store.url, "--runs-dir", str(tmp_path), *options])
+    assert set(store.tokens) == {token}
 
 
 def test_doctor_says_which_series_a_prometheus_lacks_and_what_each_costs(
