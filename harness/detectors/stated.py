@@ -24,7 +24,7 @@ USES = {
     Capability.WORKFLOWS: "why tasks without a pod waited or failed",
 }
 BY_CATALOGUE = True
-NOT_INJECTED = "each row of the catalogue is injected by its own name"
+FAULTS = ("image-missing",)
 UNKNOWN = "unknown-reason"
 
 # Rows that a detector explains better, by name.
@@ -54,7 +54,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _elsewhere(row: Row | None) -> bool:
-    """Whether other detectors speak of it: of nodes that lack room, and of steps and stores that failed without a cause."""
+    """Whether other detectors speak of it: nodes that lack room, steps and stores that failed without a cause."""
     return row is not None and (row.nodes_help or (row.general and row.layer in _SPOKEN_OF))
 
 

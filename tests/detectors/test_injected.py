@@ -5,7 +5,7 @@ import pytest
 from harness.detectors import detectors, diagnose, driver_overhead, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING, STORE_PROBE_SECONDS
 from tests.support.injected.doubtful import limited
-from tests.support.injected.every_fault import INJECTED, plausible
+from tests.support.injected.every_fault import INJECTED, NAMED, plausible
 from tests.support.injected.loads import NODES, steady, with_volume
 from tests.support.injection.seen import SOURCES, seen
 from tests.support.timelines import Story
@@ -191,11 +191,11 @@ def test_a_missing_source_leaves_a_finding_or_a_reason_for_not_judging(name, mis
     diagnosis = diagnose(story.timeline(tmp_path))
     found = [finding.name for finding in diagnosis.findings]
     silent = {each.name: each.reason for each in diagnosis.not_judged}
-    assert name in found or silent[name]
+    assert NAMED.get(name, name) in found or silent[name]
     # What else may be named then: full nodes where nobody saw why they are, a store that takes nothing for its space,
     # runs that failed, did not end or took longer for no known reason.
     confused = {"nodes-exhausted", "store-full", "failures", "censoring", "unexplained-wait"}
-    assert found[:1] in ([], [name]) or (found[0] in confused and name in silent)
+    assert found[:1] in ([], [NAMED.get(name, name)]) or (found[0] in confused and name in silent)
 
 
 def test_a_step_out_of_memory_is_given_twice_its_request(tmp_path):

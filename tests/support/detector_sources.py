@@ -15,7 +15,7 @@ from harness.detectors.capability import Access, Capability
 from harness.detectors.diagnosis import uses
 from harness.model import Event
 from harness.model.findings import Diagnosis
-from tests.support.injected.every_fault import INJECTED
+from tests.support.injected.every_fault import INJECTED, NAMED
 from tests.support.injection.seen import MISSING_WITH, seen
 from tests.support.timelines import Story
 
@@ -58,7 +58,7 @@ def word(detector: Detector, level: Access, diagnosis: Diagnosis) -> str:
     """The outcome in a cell of the table; "" where the fault was neither found nor left open."""
     if detector.NAME in {each.name for each in diagnosis.not_judged}:
         return "no"
-    if detector.NAME not in {each.name for each in diagnosis.findings}:
+    if NAMED.get(detector.NAME, detector.NAME) not in {each.name for each in diagnosis.findings}:
         return ""
     return "less" if missing(detector, level) else "yes"
 

@@ -82,12 +82,14 @@ class Story:
         if over is not None:
             self.records.append(Event(at(over), "Run", run, state, message, "kfp", run))
 
-    def pod(self, run: str, task: str, node: str | None, *stretches: tuple[str, float, float | None]) -> str:
+    def pod(
+        self, run: str, task: str, node: str | None, *stretches: tuple[str, float, float | None], reason: str = ""
+    ) -> str:
+        """The spans of a pod; `reason` was stated in the last one."""
         step = f"{run}-{task}"
-        for phase, start, end in stretches:
-            self.records.append(
-                Span(run, step, phase, at(start), None if end is None else at(end), task, 0, node, "kubernetes", 1.0)
-            )
+        for k, (phase, start, end) in enumerate(stretches, 1):
+            ended_at, said = None if end is None else at(end), reason if k == len(stretches) else ""
+            self.records.append(Span(run, step, phase, at(start), ended_at, task, 0, node, "kubernetes", 1.0, said))
         return step
 
     def event(self, when: float, kind: str, name: str, reason: str, message: str = "", **more: object) -> None:

@@ -26,6 +26,8 @@ from harness.model.phases import (
     UPLOAD_SECONDS,
 )  # fmt: skip
 from harness.model.sampling import of_failures, of_uploads, of_uses
+from harness.reasons import stated
+from harness.reasons.catalogue import SCHEDULER
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
@@ -37,6 +39,7 @@ from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import SUCCEEDED, Workflow
 from harness.simulator.platform import Platform
 
+_STATED_IN = {Change.UNSCHEDULABLE: UNSCHEDULABLE, Change.PULL_FAILED: PULLING}  # the phase that a change explains
 _EXPLANATION_S = 1.0  # how long equal pods share the scheduler's explanation
 _PHASES: tuple[str, ...] = (SCHEDULING, PULLING, STARTING, RUNNING, STORING)
 _BLOCKED_PHASES = (SCHEDULING, UNSCHEDULABLE, *_PHASES[1:])
@@ -65,6 +68,7 @@ class Recorder:
         self._nodes: dict[str, cluster.Node] = {}
         self._events: list[Event] = []
         self._going: dict[str, Pod] = {}
+        self._stated: dict[str, dict[str, str]] = {}  # by pod and phase
         self._over: list[Pod] = []
         self._runs: list[Run] = []  # of KFP, that the API server knows to be over
         self._ended: list[
@@ -100,6 +104,9 @@ class Recorder:
                 detail = self._why(pod.shape)
             elif change is Change.PULL_FAILED:
                 detail = f'Failed to pull image "{pod.images[0]}": {detail}'
+            if phase := _STATED_IN.get(change):
+                source = SCHEDULER if change is Change.UNSCHEDULABLE else "kubelet-event"
+                self._stated.setdefault(pod.name, {})[phase] = stated(source, reason, detail)
             run = _run_id(pod.owner) if isinstance(pod.owner, Workflow) else None
             self._events.append(Event(self._now_at, "Pod", pod.name, reason, detail, SOURCE, run, type=kind))
 
@@ -172,6 +179,10 @@ class Recorder:
         task = _task(pod)
         launch = self._logged(pod, task)
         found = _life(pod, task, _run_id(pod.owner), calendar, launch.uploading if launch else None)
+        if reasons := self._stated.pop(pod.name, None):
+            spans = found[0]
+            assert isinstance(spans, PodSpans)
+            spans.reasons = {k: reasons[phase] for k, phase in enumerate(spans.phases) if phase in reasons}
         if launch is not None:
             found.extend(_launched(pod, launch, task, calendar))
         shape, usual = pod.shape, self._usual.get(task)

@@ -50,6 +50,9 @@ def plausible(evidence: Evidence) -> bool:
     return possible and not re.search(r"(?<![\w.:-])-\d|\bnan\b|\binf\b", evidence.statement)
 
 
+# Findings of a detector that goes by other names.
+NAMED = {"stated": "image-missing"}
+
 INJECTED: dict[str, Callable[[], Story]] = {
     "noisy-neighbour": noisy_tenants,
     "store-full": lambda: burst(100, store_full_from=0.5),
@@ -78,7 +81,7 @@ INJECTED: dict[str, Callable[[], Story]] = {
     "etcd-full": lambda: db("etcdserver: mvcc: database space exceeded"),
     "finished-workflows": piling_up,
     "image-pull": lambda: steady(pull=9.0),
-    "image-missing": image_missing,
+    "stated": image_missing,
     "node-pressure": evicted,
     "quota": quota,
     "oom": lambda: steady(fails=lambda seq: "OOMKilled: container main" if seq % 3 == 0 else ""),

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from harness.model import Event, Node, Submission
 from harness.model.phases import NODE_CPU_CORES, REQUESTED_CPU_CORES, RUNNING, SCHEDULING, STARTING
+from harness.reasons import stated
 from tests.support.injected.loads import NODES, steady, with_volume
 from tests.support.timelines import Story
 
@@ -50,8 +51,10 @@ def image_missing() -> Story:
     story.intended = 90
     for seq in range(80, 90):
         run = story.submit(seq, due=2.0 * seq)
-        pod = story.pod(run, "train", NODES[0], (SCHEDULING, 161.0, 162.0), (STARTING, 162.0, None))
-        words = 'Back-off pulling image "registry.example/train:1": ErrImagePull: not found'
+        words = 'Back-off pulling image "registry.example/train:1": ErrImagePull: registry.example/train:1: not found'
+        reason = stated("waiting", "ImagePullBackOff", words)
+        stretches = (SCHEDULING, 161.0, 162.0), (STARTING, 162.0, None)
+        pod = story.pod(run, "train", NODES[0], *stretches, reason=reason)
         story.event(165.0, "Pod", pod, "ImagePullBackOff", words, run=run, type="Warning")
         story.run(run, 160.0, None)
     return story
