@@ -10,7 +10,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.stated import Cause, blocked, causes
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
-from harness.detectors.detector import broke, refused, slowed
+from harness.detectors.detector import CannotJudgeError, broke, refused, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.units import counted, format_duration
@@ -34,7 +34,9 @@ EXPLAINED_ROWS = {"store-unreachable": _BY_STORE} | dict.fromkeys(
      "preempted-by-scheduler", "evicted"),
     _BY_SPOT,
 )  # fmt: skip
-_SPOKEN_OF = frozenset({"pipeline", "store"})  # layers of which other detectors speak where no cause was stated
+_SPOKEN_OF = frozenset(
+    {"pipeline", "store", "platform"}
+)  # layers of which other detectors speak where no cause was stated
 
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds
 _SURE, _GENERAL, _UNKNOWN = 0.95, 0.7, 0.55
@@ -46,9 +48,15 @@ _FIX_UNKNOWN = (
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """One finding for each cause that cost time or runs; what more nodes would end is left to others."""
+    """One finding for each cause that cost time or runs; what more nodes would end is left to others.
+
+    Raises:
+        CannotJudgeError: nothing was stated, and no pod was observed.
+    """
     found = [finding for cause in causes(timeline) if not _elsewhere(cause.row) for finding in _of(timeline, cause)]
     found.sort(key=lambda each: (-each.severity, each.title))
+    if not found and not timeline.answers_are_results and not Capability.PODS.observed(timeline):
+        raise CannotJudgeError(Capability.PODS.reason(timeline))
     unknown = [each for each in found if each.name == UNKNOWN]
     return [each for each in found if each.name != UNKNOWN or each in unknown[:_MOST_UNKNOWN]]
 

@@ -10,6 +10,7 @@ import pytest
 
 from harness.detectors import detectors, diagnose
 from harness.detectors.capability import Capability
+from harness.reasons import builtin
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as HETIDA_FAULTS
 from tests.support.injected.every_fault import INJECTED, NAMED, plausible
@@ -60,7 +61,7 @@ def test_every_fault_of_the_simulator_has_one_detector():
 @of_each
 def test_what_explains_it_are_other_detectors_findings(name):
     explained_by = getattr(DETECTORS[name], "EXPLAINED_BY", {})
-    assert set(explained_by) <= set(DETECTORS) - {name}
+    assert set(explained_by) <= {*DETECTORS, *(row.name for row in builtin().rows)} - {name}
     assert all(0 <= confidence < 1 for confidence in explained_by.values())
 
 

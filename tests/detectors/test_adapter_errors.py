@@ -36,10 +36,10 @@ def test_words_about_an_adapter_make_it_sure_and_a_plain_500_possible(words, tit
         assert evidence.statement.startswith(begins)
 
 
-@pytest.mark.parametrize("word", [CALLING, "HTTP 502 · Bad Gateway"])
-def test_a_worker_that_was_killed_is_no_adapter(word, tmp_path):
+@pytest.mark.parametrize(("word", "named"), [(CALLING, "failures"), ("HTTP 502 · Bad Gateway", "gateway-error")])
+def test_a_worker_that_was_killed_is_no_adapter(word, named, tmp_path):
     found = diagnose(failing(lambda seq: word * (seq % 5 == 0)).timeline(tmp_path), {}).findings
-    assert [each.name for each in found] == ["failures"]
+    assert [each.name for each in found] == [named]
 
 
 def test_plain_500s_are_not_reported_as_unexplained_too(tmp_path):

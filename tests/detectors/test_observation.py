@@ -55,7 +55,7 @@ def test_pods_of_another_cluster_are_a_separate_finding(tmp_path):
 def test_what_a_cluster_did_not_show_is_not_called_missing_access(tmp_path):
     def of(story):
         silent = {each.name: each for each in diagnose(story.timeline(tmp_path)).not_judged}
-        return silent["image-missing"].reason, silent["image-missing"].lacked[0].sources
+        return silent["image-pull"].reason, silent["image-pull"].lacked[0].sources
 
     blind, story = Story(), Story()
     for each in (blind, story):

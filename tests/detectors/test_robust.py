@@ -71,15 +71,15 @@ def test_every_truncated_or_partial_record_gives_a_report(tmp_path_factory, name
 
 
 def test_a_detector_that_raises_is_reported_and_the_others_still_count(tmp_path, monkeypatch):
-    from harness.detectors import store_full
+    from harness.detectors import nodes_exhausted
 
     def fall(_):
         raise ZeroDivisionError("of the stars")
 
     timeline = burst(40, store_full_from=0.6).timeline(tmp_path)
     heard = {finding.name for finding in diagnose(timeline).findings}
-    monkeypatch.setattr(store_full, "detect", fall)
+    monkeypatch.setattr(nodes_exhausted, "detect", fall)
     diagnosis = diagnose(timeline)
-    assert {finding.name for finding in diagnosis.findings} == heard - {"store-full"}
-    (said,) = [silent for silent in diagnosis.not_judged if silent.name == "store-full"]
+    assert {finding.name for finding in diagnosis.findings} == heard - {"nodes-exhausted"}
+    (said,) = [silent for silent in diagnosis.not_judged if silent.name == "nodes-exhausted"]
     assert said.reason == f"{DEFECT}: ZeroDivisionError: of the stars"
