@@ -114,19 +114,6 @@ def test_a_connection_that_the_server_closed_is_not_reused(serve):
     assert (len(server.connections), len(server.requests)) == (2, 2)
 
 
-def test_a_connection_that_the_server_announces_to_close_is_not_reused(serve):
-    server = serve(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it", OK)
-    client = HttpClient(server.url, Credentials(), LIMITS)
-    assert client(POST).body == b"all of it", "without a length, the body ends with the connection"
-    assert client(POST).body == b"{}"
-    assert len(server.connections) == 2
-
-
-def test_a_chunked_response_is_reassembled(serve):
-    server = serve(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n')
-    assert HttpClient(server.url, Credentials(), LIMITS)(POST).body == b'{"a":1}'
-
-
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
@@ -187,21 +174,44 @@ def test_an_answer_that_comes_before_the_request_is_complete_is_told(serve):
     assert len(server.connections) == 2, "what is left of the request is not sent before the next one"
 
 
-def test_an_interim_response_is_not_the_answer(serve):
-    server = serve(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK)
-    client = HttpClient(server.url, Credentials(), LIMITS)
-    assert [client(POST).status for _ in range(2)] == [200, 200]
-    assert len(server.connections) == 1
-
-
 def packed(body, encoding=b"gzip"):
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\nContent-Length: %d\r\n\r\n"
     return head % (encoding, len(body)) + body
 
 
-def test_an_answer_that_was_compressed_unasked_is_unpacked(serve):
-    server = serve(packed(gzip.compress(b'{"a":1}')))
-    assert HttpClient(server.url, Credentials(), LIMITS)(POST).body == b'{"a":1}'
+def headed(lines, body, version=b"1.1"):
+    return b"HTTP/%b 200 OK\r\n%b\r\n\r\n%b" % (version, lines, body)
+
+
+SERVERS = {
+    "HTTP/1.0": (headed(b"Content-Length: 2", b"{}", b"1.0"), b"{}", False),
+    "HTTP/1.0 without a length": (headed(b"Server: old", b"{}", b"1.0"), b"{}", False),
+    "HTTP/1.0 that keeps connections": (headed(b"Connection: keep-alive\r\nContent-Length: 2", b"{}", b"1.0"), b"{}", True),
+    "Connection: close": (headed(b"Connection: close\r\nContent-Length: 2", b"{}"), b"{}", False),
+    "Connection: close without a length": (headed(b"connection: close", b"all of it"), b"all of it", False),
+    "chunked": (headed(b"Transfer-Encoding: chunked", b'4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n'), b'{"a":1}', True),
+    "chunked with extensions and trailers": (
+        headed(b"Transfer-Encoding: chunked\r\nTrailer: X-Sum", b'7;sum=1;n="a b"\r\n{"a":1}\r\n0;last\r\nX-Sum: 9\r\n\r\n'),
+        b'{"a":1}', True,
+    ),
+    "chunked in capitals": (headed(b"TRANSFER-ENCODING: Chunked", b"A\r\n0123456789\r\n0\r\n\r\n"), b"0123456789", True),
+    "compressed unasked": (packed(gzip.compress(b'{"a":1}')), b'{"a":1}', True),
+    "early hints": (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK, b"{}", True),
+    "no content": (b"HTTP/1.1 204 No Content\r\n\r\n", b"", True),
+    "empty": (headed(b"Content-Length: 0", b""), b"", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("prefix", ["", "/behind/a/prefix/"])
+@pytest.mark.parametrize("at", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("name", SERVERS)
+def test_what_servers_answer_comes_out_whole_and_connections_are_kept_where_they_may_be(serve, name, at, prefix):
+    answer, body, kept = SERVERS[name]
+    server = serve(answer, at=at)
+    client = HttpClient(server.url + prefix, Credentials(), LIMITS)
+    assert [(client(POST).status // 100, client(POST).body) for _ in range(2)] == [(2, body)] * 2
+    assert {line.split(b" ")[1] for line in server.requests} == {f"{prefix.rstrip('/')}/runs".encode()}
+    assert len(server.connections) == (1 if kept else 4)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: k
 class Server:
     """Answers each request with the next of `answers`, the last one forever; `None` closes without a response."""
 
-    def __init__(self, *answers, **tls):
+    def __init__(self, *answers, at="127.0.0.1", **tls):
         self.answers = list(answers) or [OK]
         self.connections, self.requests = [], []
-        self._server = StreamServer(("127.0.0.1", 0), self.serve, **tls)
+        self._server = StreamServer((at, 0), self.serve, **tls)
         self._server.start()
         scheme = "https" if tls else "http"
-        self.url = f"{scheme}://localhost:{self._server.server_port}"
+        self.url = f"{scheme}://{'[::1]' if ':' in at else 'localhost'}:{self._server.server_port}"
 
     def serve(self, connection, _):
         self.connections.append(connection)
@@ -28,7 +28,7 @@ class Server:
             if answer is None:
                 break
             connection.sendall(answer)
-            if b"close" in answer:
+            if b"close" in answer or (b"HTTP/1.0" in answer and b"keep-alive" not in answer):
                 break
         connection.close()
 
@@ -60,8 +60,8 @@ class Server:
 def serve():
     with ExitStack() as stack:
 
-        def start(*answers, **tls):
-            server = Server(*answers, **tls)
+        def start(*answers, **where):
+            server = Server(*answers, **where)
             stack.callback(server.stop)
             return server
 
