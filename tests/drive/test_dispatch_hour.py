@@ -1,17 +1,22 @@
-"""An hour at 10/s on a simulated clock: the real dispatcher and ledger, 36,000 arrivals, a platform that stalls."""
+"""Hours on a simulated clock: the real dispatcher and ledger, at 10/s for one, at 20/s for six, a platform that stalls."""
 
+import os
 import random
 from array import array
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import gevent
 import numpy as np
+import orjson
 import pytest
 
 from harness.drive.dispatch import Clock, Dispatcher
+from harness.drive.history import History
 from harness.drive.ledger import Ledger
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
+from harness.model.live import LiveLoad
 from harness.model.phases import SUCCEEDED
 from harness.model.schedules import Constant
 from harness.plan.assignment import Assignment
@@ -41,16 +46,17 @@ class SimulatedClock:
 
 
 class Platform:
-    """Answers at once, except for six seconds in the middle of the hour, of which it answers everything at the end."""
+    """Answers at once, except for six seconds, of which it answers everything at the end."""
 
-    def __init__(self, clock):
+    def __init__(self, clock, stalls_s):
         self._clock = clock
+        self._stalls_s = stalls_s
         self._ready = gevent.event.Event()
         self.waiting = 0
 
     def exchange(self, _):
         self._clock.pass_by(40_000)
-        since_s = (self._clock.now() - T0_AT) / 1e9 - HOUR_S / 2
+        since_s = (self._clock.now() - T0_AT) / 1e9 - self._stalls_s
         if 0 <= since_s < 6:
             self.waiting += 1
             self._ready.wait()
@@ -74,14 +80,14 @@ class Hour:
         return np.array([(row.sent_at - row.due_at) / 1e6 for row in self.rows])
 
 
-@pytest.fixture(scope="module")
-def hour(tmp_path_factory):
+def hours(place, rate, seconds, look=lambda folder, ledger: None):
+    """A load of that long; `look` is called every five minutes of it."""
     clock = SimulatedClock()
-    platform = Platform(clock)
-    offsets = array("d", Constant(RATE, HOUR_S).offsets(7))
-    folder = RunFolder.create(tmp_path_factory.mktemp("hour"), "hour")
+    platform = Platform(clock, seconds / 2)
+    offsets = array("d", Constant(rate, seconds).offsets(7))
+    folder = RunFolder.create(place, "hours")
     plan = Plan("jobs", "http://h", {}, len(offsets), 7, simulated=False)
-    order = Assignment("hour", plan, [Scenario(str(k), "s", {}, {}) for k in range(500)], offsets, T0_AT)
+    order = Assignment("hours", plan, [Scenario(str(k), "s", {}, {}) for k in range(500)], offsets, T0_AT)
     most = 0
     with folder.recorder() as recorder:
         ledger = Ledger(recorder, len(offsets))
@@ -90,14 +96,52 @@ def hour(tmp_path_factory):
             nonlocal most
             ledger.book(one)
             ledger.end(Event(one.answered_at, "Run", one.run, SUCCEEDED))
+            if (one.seq + 1) % (rate * 300) == 0:
+                look(folder, ledger)
             most = max(most, dispatcher.in_flight)
 
         dispatcher = Dispatcher(
             platform, platform.exchange, record, worker=0, max_in_flight=1000, clock=clock, source="jobs"
         )
         dispatcher.run(order.arrivals())
-    rows = sorted(folder.records(Submission), key=lambda row: row.seq)
-    return Hour(rows, ledger, platform, most)
+    return folder, ledger, platform, most
+
+
+@pytest.fixture(scope="module")
+def hour(tmp_path_factory):
+    folder, ledger, platform, most = hours(tmp_path_factory.mktemp("hour"), RATE, HOUR_S)
+    return Hour(sorted(folder.records(Submission), key=lambda row: row.seq), ledger, platform, most)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_six_hours_at_20_a_second_take_constant_memory_and_linear_space(tmp_path):
+    """432,000 arrivals, each in the ledger once."""
+    memory, sizes, views, history = [], [], [], History()
+
+    def look(folder, ledger):
+        counts = ledger.counts
+        history.add(LiveLoad("sending", counts=counts), {}, now_s=300.0 * len(sizes))
+        memory.append(resident_mib())
+        sizes.append(sum(each.stat().st_size for each in folder.path.glob("*.jsonl")))
+        views.append(len(orjson.dumps(LiveLoad("sending", counts=counts).to_mapping())))
+
+    folder, ledger, _, _ = hours(tmp_path, 20.0, 6 * HOUR_S, look)
+    seen = np.zeros(432_000, dtype=np.uint8)
+    for row in folder.records(Submission):
+        seen[row.seq] += 1
+        assert row.outcome is Outcome.ACCEPTED
+    assert (seen == 1).all()
+    assert (ledger.counts.intended, ledger.counts.done, ledger.counts.in_flight) == (432_000, 432_000, 0)
+    assert len(sizes) == 72
+    assert max(memory[6:]) < 1.1 * memory[6], memory
+    assert np.diff(sizes) == pytest.approx(sizes[0], rel=0.05), "as much space in the last five minutes as in the first"
+    assert max(views) - min(views) < 50
+    assert len(history.columns()["at_s"]) <= 720
+
+
+def resident_mib():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def test_every_arrival_of_the_hour_is_in_the_ledger_once(hour):
