@@ -29,15 +29,12 @@ _UNMEASURED_RATE = 2000.0  # of a bare loop, in folders that don't tell
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Quantiles, and why the load is not the promised one.
-
-    `scale_s` is the median run duration, which limits are shares of; 0 if only absolute limits hold.
-    """
+    """Quantiles, the median of the durations that the test measures, and why the load is not the promised one."""
 
     p50_s: float
     p99_s: float
     max_s: float
-    scale_s: float
+    measured_s: float
     reasons: tuple[str, ...]
 
 
@@ -48,13 +45,14 @@ def judged_lateness(timeline: Timeline) -> Lateness:
     sent = np.isfinite(late)
     late, due = late[sent], floats(timeline.runs, "due_s")[sent]
     objectives = {parse_slo(text).quantity for text in timeline.plan.slos}
-    scale_s = 0.0 if objectives & {SUBMIT_LATENCY, SUBMIT_LAG} else _median_run(timeline)
+    exact = bool(objectives & {SUBMIT_LATENCY, SUBMIT_LAG})
+    measured_s = _measured(timeline, answers=exact)
     if not late.size:
-        return Lateness(0.0, 0.0, 0.0, scale_s, ())
+        return Lateness(0.0, 0.0, 0.0, measured_s, ())
     p50, p99, most = (float(value) for value in np.quantile(late, [level for level, *_ in LIMITS]))
     reasons = []
     for value, (level, name, absolute_s, share) in zip((p50, p99, most), LIMITS, strict=True):
-        limit_s = max(absolute_s, share * scale_s)
+        limit_s = absolute_s if exact else max(absolute_s, share * measured_s)
         beyond = int((late > limit_s).sum())
         # One late arrival of twenty does not show that more than one in a hundred are.
         if value > limit_s and (level == 1 or share_interval(beyond, late.size)[0] > 1 - level):
@@ -65,7 +63,7 @@ def judged_lateness(timeline: Timeline) -> Lateness:
             f"arrivals left in bunches: counts in windows of {format_duration(_window(due))} scatter around the "
             f"schedule's with an index of dispersion of {index:.1f}, limit {_DISPERSION:.0f}"
         )
-    return Lateness(p50, p99, most, scale_s, tuple(reasons))
+    return Lateness(p50, p99, most, measured_s, tuple(reasons))
 
 
 def lateness(timeline: Timeline) -> Floats:
@@ -98,13 +96,19 @@ def _rates(timeline: Timeline, worker: Floats) -> Floats:
     return np.array(rates, dtype=np.float64)[place]
 
 
-def _median_run(timeline: Timeline) -> float:
-    """The median run duration; runs that have not ended last at least until the end of the observation."""
-    runs, is_open = timeline.runs, timeline.is_open
-    over = np.where(is_open, timeline.end_s, floats(runs, "over_s"))
-    taken = (over - floats(runs, "due_s"))[is_open | timeline.is_over]
-    taken = taken[np.isfinite(taken)]
-    return max(float(np.median(taken)), 0.0) if taken.size else 0.0
+def _measured(timeline: Timeline, *, answers: bool) -> float:
+    """The median duration of runs, or of `answers` where no run's end can be told; 0 if neither is known.
+
+    Runs that have not ended last at least until the end of the observation. With timestamps of two clocks, a short one
+    may come out negative.
+    """
+    runs, due = timeline.runs, floats(timeline.runs, "due_s")
+    over = np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s"))
+    for ended in (floats(runs, "answered_s"),) if answers else (over, floats(runs, "answered_s")):
+        taken = ended - due
+        if (taken > 0).any():
+            return float(np.median(taken[taken > 0]))
+    return 0.0
 
 
 def _window(due: Floats) -> float:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.lateness import Lateness, judged_lateness
+from harness.analysis.lateness import judged_lateness
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
@@ -29,12 +29,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     A lag of milliseconds is negligible beside minutes, however fast the API responds.
     """
     late = judged_lateness(timeline)
-    measured = _measured(timeline)
-    facts = []
-    if late.reasons:
-        facts = [_fact(reason, late.p99_s) for reason in late.reasons]
-    elif late.p99_s > _NOTABLE_S and late.p99_s > _SHARE * measured:
-        share = f"{late.p99_s / measured:.0%} of the median run duration ({format_duration(measured)})"
+    share_of_runs = min(1.0, late.p99_s / late.measured_s) if late.measured_s else 0.0
+    facts = [_fact(reason, late.p99_s) for reason in late.reasons]
+    if not facts and late.p99_s > _NOTABLE_S and share_of_runs > _SHARE:
+        share = f"{late.p99_s / late.measured_s:.0%} of the median run duration ({format_duration(late.measured_s)})"
         facts.append(_fact(f"lag p99 {format_duration(late.p99_s)} is {share}", late.p99_s))
     busy = _busy(timeline)
     if busy is not None:
@@ -53,30 +51,9 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Add load generator workers (--processes -1, or --master and --worker on other machines), or use a "
             "dedicated machine.",
             (),
-            slowed(_share(late) if late.reasons else _VALID),
+            slowed(max(_VALID, share_of_runs) if late.reasons else _VALID),
         )
     ]
-
-
-def _share(late: Lateness) -> float:
-    """The share of the runs' time that the lateness may be; all where it is judged by itself."""
-    return max(_VALID, min(1.0, late.p99_s / late.scale_s)) if late.scale_s else 1.0
-
-
-def _measured(timeline: Timeline) -> float:
-    """The median run duration in seconds, from due to its end; infinite while there are runs, but no end of one.
-
-    It is the median response time where every end rounds to before its arrival.
-    """
-    runs = timeline.runs
-    if timeline.is_open.any() and not timeline.is_over.any():
-        return np.inf
-    for end in ("over_s", "answered_s"):
-        taken = floats(runs, end) - floats(runs, "due_s")
-        taken = taken[taken > 0]  # with timestamps of two clocks, a short one may come out negative
-        if taken.size:
-            return float(np.median(taken))
-    return np.inf
 
 
 def _busy(timeline: Timeline) -> float | None:

@@ -57,16 +57,6 @@ def expected(length_s: float, rate: float, retries: float = inf, segments: int =
     return Expected(success, 1 + losses - (1 - success), work_s, work_s - success * length_s)
 
 
-def retries_for(failing: float, length_s: float, rate: float, segments: int = 1, most: int = 1000) -> int | None:
-    """The fewest retries with which a step fails with at most this probability; none if `most` are not enough."""
-    if rate <= 0 or length_s <= 0:
-        return 0
-    for retries, within in enumerate(_at_most(most, segments, exp(-rate * length_s / segments))):
-        if 1 - within <= failing:
-            return retries
-    return None
-
-
 def share_of(failing: float, steps: int) -> float:
     """How often one of `steps` independent steps may fail, so that all succeed but for `failing` of the runs."""
     return -expm1(log1p(-failing) / max(steps, 1)) if failing < 1 else 1.0

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.capacity.recorded import eviction_factor
-from harness.analysis.spot.arithmetic import Expected, expected, retries_for, share_of
+from harness.analysis.spot.arithmetic import Expected, expected, share_of
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.platform import Platform
@@ -68,20 +68,6 @@ def test_more_retries_or_checkpoints_never_make_success_less_likely(
     assert few.work_s <= more.work_s * (1 + 1e-9) <= endless.work_s * (1 + 1e-6)
     assert few.lost_s + 1e-9 * few.work_s >= 0
     assert retries > 0 or finer.success == pytest.approx(few.success)
-
-
-@pytest.mark.parametrize(
-    ("failing", "retries"), [(0.5, 1), (0.4, 1), (0.39, 2), (0.01, 10), (1e-9, 45), (1.0, 0)]
-)  # fmt: skip
-def test_the_fewest_retries_that_keep_failures_below_a_share(failing: float, retries: int) -> None:
-    """r s = 1: k retries fail with (1 - 1/e)^(k + 1), which is 0.632, 0.4 (0.39958), 0.253 …"""
-    assert retries_for(failing, 3600.0, 1 / 3600) == retries
-    if retries:
-        assert (1 - 1 / e) ** (retries + 1) <= failing < (1 - 1 / e) ** retries
-
-
-def test_no_number_of_retries_helps_a_step_that_is_far_too_long() -> None:
-    assert retries_for(0.01, 1e6, 1 / 3600) is None
 
 
 def test_the_share_of_one_step_leaves_the_runs_share() -> None:
