@@ -13,6 +13,7 @@ from generators.inference.parameter import KEYS, Parameter, Parameters
 from generators.request import Request
 from generators.spec import Spec
 from harness.model.errors import ExitCode
+from harness.model.inert import for_output
 from harness.model.units import counted
 from harness.targets.scenarios import typed
 from harness.targets.table import rows_of
@@ -134,7 +135,7 @@ def report(request: Request, options: argparse.Namespace) -> int:
         print(json.dumps({"file": str(options.check), "ok": not listed, "bad": len(listed) + more, "cells": cells}))
     else:
         for each in listed:
-            print(each)
+            print(for_output(str(each)))
         if more:
             print(f"… and {more:,} more")
         if not options.quiet:

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.inert import for_output
 from harness.model.schedules import MOST_ARRIVALS
 
 _DEFAULT_ROWS = 1000
@@ -117,7 +118,7 @@ def _write(request: Any, options: argparse.Namespace) -> int:
         with whole_file(f"{output}.manifest.json") as out:
             out.write(json.dumps(result, indent=2).encode() + b"\n")
     for note in request.notes if not options.quiet else ():
-        print(f"note: {note}", file=sys.stderr)
+        print(for_output(f"note: {note}"), file=sys.stderr)
     if options.json and output != STDOUT:
         print(json.dumps(result))
     elif not options.quiet:

@@ -112,7 +112,7 @@ def check_definition(kind: str, definition: Mapping[str, Any], place: Place) -> 
     if kind == "by":
         SPEC.check("by", {**definition, **_outlined(definition)}, place)
     else:
-        SPEC.check(f"kinds/{kind}", {"kind": kind, **definition}, place, frozenset({"kind", kind}))
+        SPEC.check(f"kinds/{kind}", {**definition, "kind": kind}, place, frozenset({"kind"}))
 
 
 def _outlined(definition: Mapping[str, Any]) -> Mapping[str, Any]:

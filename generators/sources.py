@@ -5,6 +5,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -69,7 +71,13 @@ class Vocabulary:
                 value: object = provider(*self.args, **dict(self.kwargs))
             except Exception as error:
                 raise ConfigError(f"Faker can't draw {self}: {error}", "check the provider's arguments") from error
-            return list(value) if isinstance(value, set | frozenset) else value
+            value = list(value) if isinstance(value, set | frozenset) else value
+            if not _is_data(value):
+                raise ConfigError(
+                    f"Faker's '{self.provider}' gives no text, number or date, but a {type(value).__name__}",
+                    "use the method name of one of Faker's standard providers, such as name or company",
+                )
+            return value
 
         return draw
 
@@ -87,6 +95,15 @@ class Vocabulary:
             counts = value if isinstance(value, tuple | list) else [value]
             if _COUNTS.search(name) and any(isinstance(each, int | float) and each > _MOST_COUNT for each in counts):
                 raise ConfigError(f"{name} of {self.provider} is above {_MOST_COUNT:,}", "give a smaller number")
+
+
+def _is_data(value: object) -> bool:
+    """Whether it is text, a number, a date or nothing, or consists of these."""
+    if isinstance(value, Mapping):
+        return all(map(_is_data, (*value, *value.values())))
+    if isinstance(value, list | tuple):
+        return all(map(_is_data, value))
+    return value is None or isinstance(value, str | int | float | Decimal | date | time | timedelta)
 
 
 @dataclass(slots=True)

@@ -132,6 +132,8 @@ def read_kind(raw: object, place: Place) -> tuple[Kind, Mapping[str, Any]]:
     if isinstance(raw, Mapping) and "by" in raw:
         return _read_conditional(raw, place)
     name, definition = _normalised(raw, place)
+    if name in definition and name != kinds()[name].main:
+        raise (place / name).error(f"{name} names the kind again", f"write {{{name}: VALUE}}")
     check_definition(name, definition, place)
     return kinds()[name].read(definition, place), definition
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.model.arguments import duration
 from harness.model.errors import ExitCode, PipeswarmError
+from harness.model.inert import for_output
 
 _VERDICTS = frozenset({ExitCode.OK, ExitCode.SLO_FAILED, ExitCode.INVALID})
 
@@ -40,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return {"test": _test, "keep": _keep, "orchestrate": _orchestrate}[arguments.command](arguments)
     except PipeswarmError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(for_output(f"error: {error}"), file=sys.stderr)
         return error.exit_code
 
 
@@ -55,7 +56,7 @@ def _test(arguments: argparse.Namespace) -> int:
         try:
             _upload(arguments.upload)
         except PipeswarmError as error:
-            print(f"error: the run folder was not stored: {error}", file=sys.stderr)
+            print(for_output(f"error: the run folder was not stored: {error}"), file=sys.stderr)
             return code or error.exit_code
     return code
 

@@ -12,6 +12,8 @@ from harness.model.arguments import count, duration_above_0
 from harness.plan.trace_exporter import exporter_module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.analysis.result import Result
     from harness.store.folder import RunFolder
 
@@ -83,6 +85,8 @@ def _report(arguments: argparse.Namespace) -> int:
         keep_baseline(folder, content)
     if arguments.otel:
         exporter_module()
+    for sentence in _recovered(folder):
+        printing.note(arguments, sentence)
     code = write(folder, arguments)
     if arguments.otel:
         printing.note(arguments, traces.export(folder))
@@ -91,6 +95,21 @@ def _report(arguments: argparse.Namespace) -> int:
 
         printing.browse(folder.path / REPORT_HTML)
     return code
+
+
+def _recovered(folder: "RunFolder") -> "Sequence[str]":
+    """Add what an interrupted load left elsewhere; its spools stay, for this folder may be a copy."""
+    from harness.cli.recover import said
+    from harness.model.errors import ConfigError
+    from harness.store.recovery import recover
+    from harness.store.spools import leftovers
+
+    try:
+        merged, found = recover(folder)
+    except (ConfigError, OSError) as error:  # its test is still running, or the disk is full
+        waiting = ", ".join(map(str, leftovers(folder.read_plan().id or "-")))
+        return (f"warning: its records wait in {waiting}: {error}",) if waiting else ()
+    return said({spool: recovered for spool, recovered in merged.items() if recovered.records}, found)
 
 
 def write(folder: "RunFolder", arguments: argparse.Namespace) -> int:

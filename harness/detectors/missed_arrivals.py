@@ -9,6 +9,11 @@ from harness.model.findings import Evidence, Finding
 NAME = "missed-arrivals"
 NEEDS = (Capability.SUBMISSIONS,)
 DOUBT = True
+_SEND = "Raise --max-in-flight, add workers, or let the test run to the end of its schedule."
+_RECOVER = (
+    "Add what the load or its workers kept: on their machines, pipeswarm recover RUN [SPOOL]; the spools are the files "
+    "pipeswarm-spool-* in their TMPDIR."
+)
 NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
 
@@ -29,10 +34,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"{counts.share(short):.1%} of the arrivals were never sent",
+            f"{counts.share(short):.1%} of the arrivals were never {'sent' if counts.missed else 'recorded'}",
             0.99,
             tuple(facts),
-            "Raise --max-in-flight, add workers, or let the test run to the end of its schedule.",
+            _SEND if counts.missed else _RECOVER,
             (),
             broke(counts.share(short)),
         )

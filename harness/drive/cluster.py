@@ -12,8 +12,15 @@ from harness.drive.distributed import Books, DistributedGenerator
 from harness.drive.load_generator import LedgerClosedError, UnwritableError
 from harness.model.errors import ConfigError
 from harness.store.folder import RunFolder
-from harness.store.recovery import find_folder, merge, merge_spool
+from harness.store.recovery import find_folder, merge, merge_spool, unfinished
 from harness.store.spools import leftovers, read_spool
+
+
+def finish_killed(runs_dir: Path) -> None:
+    """Write the reports of earlier tests whose load was killed, with the records that it left elsewhere."""
+    for folder in unfinished(runs_dir):
+        say(f"{folder.path}: its load was killed; its report is written first\n")
+        processes.report(folder.path)
 
 
 class Cluster:

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from harness.drive.console import say
 from harness.model.errors import ExitCode, PipeswarmError
-from harness.model.inert import for_output
 from harness.plan.environment import github_summary
 
 from locust import log
@@ -70,7 +69,7 @@ class Conclusion:
 def _print(code: ExitCode, verdict: str, reason: str = "", *, to_stderr: bool = False) -> None:
     out = sys.stderr if to_stderr or verdict.startswith("error:") else sys.stdout
     lines = f"{verdict.rstrip()}\n" if verdict else ""
-    say(f"{for_output(lines)}exit code {int(code)}: {reason or code.meaning}\n", out)
+    say(f"{lines}exit code {int(code)}: {reason or code.meaning}\n", out)
 
 
 def _append_to_github_summary(report: Path | None) -> None:

@@ -4,10 +4,16 @@ import os
 import sys
 from typing import TextIO
 
+from harness.model.inert import for_output
+
 
 def say(text: str, out: TextIO | None = None) -> None:
-    """Write to `out` or stderr. If its reader has gone (``locust … | head``), the test goes on without output."""
-    out = out or sys.stderr
+    """Write to `out` or stderr what is no command to a terminal or a CI; see `write`."""
+    write(for_output(text), out or sys.stderr)
+
+
+def write(text: str, out: TextIO) -> None:
+    """Write it as it is. If its reader has gone (``locust … | head``), the test goes on without output."""
     try:
         out.write(text)
         out.flush()

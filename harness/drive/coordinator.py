@@ -12,7 +12,7 @@ import gevent
 
 from harness.drive import interrupts
 from harness.drive.bound_credentials import BoundCredentials
-from harness.drive.cluster import Cluster
+from harness.drive.cluster import Cluster, finish_killed
 from harness.drive.conclusion import Conclusion
 from harness.drive.console import say
 from harness.drive.load_generator import LoadGenerator
@@ -66,9 +66,12 @@ class Coordinator:
         self._closing = False
         self.reporter = StatusReporter()
         self.form: Form | None = None
+        runs_dir = Path(environment.parsed_options.runs_dir)
         if isinstance(environment.runner, MasterRunner):
-            self._cluster = Cluster(environment.runner, Path(environment.parsed_options.runs_dir))
+            self._cluster = Cluster(environment.runner, runs_dir)
             self._cluster.recover_leftovers()
+        else:
+            finish_killed(runs_dir)
 
     def check(self) -> None:
         """Check the configuration before a test is started, and start the simulated platform if that is to be loaded.

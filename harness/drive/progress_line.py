@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from harness.drive.console import say
+from harness.drive.console import say, write
 from harness.model.inert import one_line
 from harness.model.live import Counts, LiveLoad
 from harness.model.units import format_duration
@@ -63,7 +63,7 @@ class Progress:
     def _write(self, text: str) -> None:
         text = one_line(text)
         if self._terminal:
-            say("\r" + text.ljust(self._width), self._out)
+            write("\r" + text.ljust(self._width), self._out)
             self._width = len(text)
         else:
             say(text + "\n", self._out)

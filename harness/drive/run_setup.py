@@ -77,7 +77,7 @@ class LoadTest:
     def assignment(self, t0_at: int) -> Assignment:
         """All arrivals, for a load generator that starts at `t0_at`."""
         return Assignment(
-            self.folder.path.name, self.plan, self.scenarios, self.offsets, t0_at,
+            str(self.folder.path.resolve()), self.plan, self.scenarios, self.offsets, t0_at,
             hidden=self.hidden, with_credentials=self.with_credentials,
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ Orders share nothing: each has its own dispatcher, queue and spool, and every me
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gevent
@@ -44,13 +45,13 @@ class Order:
         heard_s: Callable[[], float],
     ) -> None:
         self.test = assignment.plan.id
-        self._run = assignment.run
+        self._folder = assignment.run
         self._send = send
         self._on_row = on_row
         self._heard_s = heard_s
         self._every_s = _SHIP_CLOSED_S if assignment.closed else _SHIP_EVERY_S
         self._path = spool_path(self.test, assignment.index)
-        self._spool = Spool(self._path, Origin(self.test, assignment.run, assignment.index))
+        self._spool = Spool(self._path, Origin(self.test, Path(assignment.run).name, assignment.index))
         self._delivery = Delivery(self._spool, time.monotonic())
         self._worker = Worker(assignment, credentials, self._record)
         self._dispatch = gevent.Greenlet(self._worker.run)
@@ -101,7 +102,7 @@ class Order:
         self._named = True
         if self._delivery.failure is None:
             say(f"warning: the master does not have all records of this worker; add them to the run folder with\n"
-                f"  pipeswarm recover runs/{self._run} {self._path}\n")  # fmt: skip
+                f"  pipeswarm recover {self._folder} {self._path}\n")  # fmt: skip
         else:
             say(f"error: records were lost: neither the master nor {self._path} took them "
                 f"({self._delivery.failure.strerror})\n")  # fmt: skip

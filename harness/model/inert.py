@@ -10,8 +10,10 @@ import shlex
 _CONTROLS = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff\\ufeff\\ufffe\\uffff]"
 )
-# What GitHub's runner takes for a command: "::name::" at the start of a line, "##[name]" anywhere in it.
-_COMMANDS = re.compile(r"(?m)^[^\S\n]*:(?=:)|#(?=#\[)")
+# What a CI takes for a command. GitHub: "::name::" at the start of a line, "##[name]" anywhere in it; Azure Pipelines:
+# "##vso[" and "##[" anywhere; TeamCity: "##teamcity[" anywhere; GitLab: "section_start:" and "section_end:" after an
+# escape sequence, which `visible` shows; Travis: "travis_fold:" and "travis_time:".
+_COMMANDS = re.compile(r"(?mi)^[^\S\n]*:(?=:)|#(?=#(?:vso|teamcity)?\[)|t(?=ravis_(?:fold|time):)")
 
 
 def visible(text: str) -> str:
@@ -30,8 +32,11 @@ def one_line(text: str) -> str:
 
 
 def shell_word(name: str) -> str:
-    """A name as one word of a shell command, quoted where needed."""
-    return shlex.quote(one_line(name))
+    """A name as one word of a shell command, quoted where needed, and never an option.
+
+    No object of Kubernetes is called ``--all``: a forged name is turned into one that no command finds.
+    """
+    return shlex.quote(("./" if name.startswith("-") else "") + one_line(name))
 
 
 def _escape(character: str) -> str:

@@ -1,10 +1,14 @@
 """Keeps secrets out of the run folder: tokens, anything that looks like a credential, values of named parameters."""
 
+import base64
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from harness.model.inert import visible
 
@@ -23,13 +27,15 @@ class Redaction:
     """Hides secrets in texts.
 
     Args:
-        secrets: texts that are hidden wherever they occur; those shorter than 6 characters are ignored.
+        secrets: texts that are hidden wherever they occur, in any case, and as a server may encode them: in percent,
+            HTML or JSON escapes, hexadecimal or base64, which may begin within other text. Those shorter than 6
+            characters are ignored.
         names: parameters; a value after one of them and ``=`` or ``:`` is hidden.
     """
 
     def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = ()) -> None:
         self.names = frozenset(names)
-        known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+        known = {form.lower() for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
         self._secrets = sorted(known, key=len, reverse=True)  # one may begin with another
         words = "|".join(map(re.escape, sorted(self.names)))
         self._named = (
@@ -55,9 +61,23 @@ class Redaction:
         return [self.clean_tree(each) for each in node] if isinstance(node, list) else node
 
     def _without_secrets(self, text: str) -> str:
+        lowered = text.lower()
         for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
+            if secret in lowered:
+                text = re.sub(re.escape(secret), HIDDEN, text, flags=re.IGNORECASE)
         return text
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """A secret as it is, and as servers encode what they echo."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (secret, quote(raw, safe=""), quote(raw), quote_plus(raw), escape(secret), json.dumps(secret)[1:-1])
+    yield raw.hex()
+    for before in range(3):  # where its first byte is within a group of three
+        coded = base64.b64encode(bytes(before) + raw)
+        whole = coded[(0, 2, 3)[before] : len(coded) - (0, 3, 2)[(before + len(raw)) % 3]].decode()
+        if len(whole) >= _SHORTEST_SECRET:
+            yield from (whole, whole.replace("+", "-").replace("/", "_"))
 
 
 def without_credentials(url: str) -> str:

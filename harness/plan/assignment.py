@@ -20,7 +20,7 @@ class Assignment:
     """All that a worker needs: the plan, the scenarios, t0, and its own stripe of the schedule.
 
     Attributes:
-        run: name of the run folder.
+        run: path of the run folder on the machine of the master.
         plan: of the test.
         scenarios: of the whole test.
         offsets: due times: of the whole schedule on the master, of the stripe in a message; none if it is closed.

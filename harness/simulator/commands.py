@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.arguments import port
 from harness.model.errors import ExitCode, PipeswarmError
+from harness.model.inert import for_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return run(parser.parse_args(argv))
     except PipeswarmError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(for_output(f"error: {error}"), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

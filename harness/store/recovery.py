@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from harness.model.errors import ConfigError
 from harness.model.records import Event, Sample, Span, Submission
 from harness.store.checks import problem
 from harness.store.claims import Claim
-from harness.store.folder import KINDS, MANIFEST, MOST_RECORDS, RunFolder, encode
-from harness.store.spools import kind_of, read_spool
+from harness.store.folder import KINDS, MANIFEST, MOST_RECORDS, REPORT, RunFolder, encode
+from harness.store.found_runs import found_runs
+from harness.store.spools import kind_of, leftovers, read_spool
+
+_MOST_FINISHED = 3  # at one start: the next test waits for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,26 @@ def merge_spool(folder: RunFolder, path: Path) -> Recovered:
     return merge(folder, lines, f"worker {origin.worker}")
 
 
+def recover(folder: RunFolder, given: Sequence[Path] = ()) -> tuple[dict[Path, Recovered], int]:
+    """Add what the folder lacks and is known here: the records of spools, and runs that were seen on the platform.
+
+    Returns:
+        What became of each spool, `given` or of this test on this machine, and the number of runs found.
+
+    Raises:
+        ConfigError: the folder is in use, or it or a spool is damaged.
+        OSError: the folder can't be written.
+    """
+    test = folder.read_plan().id
+    spools = given or (leftovers(test) if test else ())
+    merged = {spool: merge_spool(folder, spool) for spool in spools}
+    with Claim(folder.path):
+        found = found_runs(folder)
+    if found:
+        merge(folder, map(encode, found), "a load that was killed, found on the platform,")
+    return merged, len(found)
+
+
 def merge(folder: RunFolder, lines: Iterable[bytes], whose: str) -> Recovered:
     """Add each of these records that the run folder lacks, and an event that says so. It can be repeated at any time.
 
@@ -67,6 +91,20 @@ def merge(folder: RunFolder, lines: Iterable[bytes], whose: str) -> Recovered:
             at = _last_instant(added) or folder.read_plan().started_at or time.time_ns()
             _append(folder, Event, [encode(Event(at, "Test", folder.path.name, "Recovered", message))])
     return recovered
+
+
+def unfinished(runs_dir: Path) -> list[RunFolder]:
+    """The latest folders below `runs_dir` whose load was killed after it had sent something: they have no report."""
+    found = []
+    for manifest in sorted(runs_dir.glob(f"*/{MANIFEST}"), key=lambda path: path.lstat().st_mtime, reverse=True):
+        folder = RunFolder(manifest.parent)
+        with suppress(ConfigError, OSError):
+            if not folder.has(REPORT) and folder.has(f"{KINDS[Submission]}.jsonl"):
+                Claim(folder.path).release()
+                found.append(folder)
+        if len(found) == _MOST_FINISHED:
+            break
+    return found
 
 
 def find_folder(runs_dir: Path, test: str) -> RunFolder | None:

@@ -79,7 +79,7 @@ class Master:
     def order(self, test, dues=(), *, with_credentials=False, **schedule):
         plan = Plan("kfp", HOST, schedule or {"name": "burst"}, len(dues), 7, simulated=True, id=test)
         assignment = Assignment(
-            "r", plan, [Scenario(test, test, {}, {})], array("d", dues), 0, with_credentials=with_credentials
+            "/runs/r", plan, [Scenario(test, test, {}, {})], array("d", dues), 0, with_credentials=with_credentials
         )
         self.handlers[GO](msg=SimpleNamespace(data=assignment.pack()))
 
@@ -191,7 +191,7 @@ def test_a_master_that_does_not_know_the_test_gets_nothing_and_the_spool_is_left
     master.say(KEPT, test=FIRST, upto=0, over=False, unwanted=True)
     until(lambda: leftovers(FIRST))
     assert rows_in(lines_from(spool_path(FIRST, 0), FIRST, 0, 0)) == [(0, "accepted", None)]
-    assert f"pipeswarm recover runs/r {spool_path(FIRST, 0)}" in capsys.readouterr().err
+    assert f"pipeswarm recover /runs/r {spool_path(FIRST, 0)}" in capsys.readouterr().err
 
 
 def test_an_assignment_it_can_t_carry_out_is_refused_in_the_name_of_its_test(worker, monkeypatch):

@@ -1,14 +1,18 @@
 """``kill -9`` of a running load: everything it had booked is in the run folder."""
 
+import json
 import os
 import signal
 import subprocess
 import time
+from urllib.request import urlopen
 
 from harness.analysis.ledger import in_words
 from harness.store import RunFolder
 from tests.support.answering import answering, locustfile
-from tests.support.e2e import BIN, free_port
+from tests.support.e2e import BIN, FEW, PIPELINE, free_port, platform, wait_for
+
+__all__ = ["platform"]
 
 
 def test_a_killed_load_loses_no_acknowledged_run(locust, tmp_path):
@@ -72,3 +76,34 @@ def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost
     assert f"…, {lost[-1]}" in in_words(lost), "the list goes to its end"
     assert "1 load generator worker(s) lost" in reasons
     assert report["ledger"]["unaccounted"] == len(lost)
+
+
+def test_the_next_test_finds_the_runs_that_a_killed_load_had_not_recorded(locust, platform):
+    load = ("--headless", "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--schedule")
+    process = locust.start(*load, "constant", "--rate", "100/s", "--for", "30s", KUBECONFIG=str(locust.place / "none"))
+    rows = locust.place / "runs"
+    wait_for(lambda: sum(path.read_bytes().count(b"\n") for path in rows.glob("*/submissions.jsonl")) > 100)
+    os.kill(process.pid, signal.SIGKILL)
+    killed = locust.finish(process)
+    wait_for(lambda: json.loads((killed.folder / "live.json").read_text())["observer"]["stage"] == "over")
+    listed = {run["run_id"]: run["display_name"] for run in runs_of(platform.url)}
+    before = {row["run"] for row in killed.rows()}
+    again = locust.headless(*load, "burst", "--runs", "1", KUBECONFIG=str(locust.place / "none"))
+    assert f"{killed.folder}: its load was killed" in again.err
+    found = [row for row in killed.rows() if row["run"] not in before]
+    assert {row["run"]: row["run_name"] for row in found} == {run: listed[run] for run in listed.keys() - before}
+    assert len({row["seq"] for row in killed.rows()}) == len(killed.rows())
+    report = killed.report()
+    assert report["ledger"]["accepted"] == len(listed)
+    assert bool(report["recovered"]) == bool(found)
+
+
+def runs_of(url):
+    """All runs of the platform, as it lists them."""
+    page = ""
+    while True:
+        with urlopen(f"{url}/apis/v2beta1/runs?page_size=200&page_token={page}") as answer:
+            listed = json.load(answer)
+        yield from listed.get("runs", ())
+        if not (page := listed.get("next_page_token", "")):
+            return

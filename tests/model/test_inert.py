@@ -34,6 +34,11 @@ def test_text_of_any_language_stays_as_it_is():
         ("said\n  ::set-output name=a::b", "said\n  \\u003a:set-output name=a::b"),
         ("x ##[group]y", "x \\u0023#[group]y"),
         ("a\r\n::stop-commands::t", "a\\u000d\n\\u003a:stop-commands::t"),
+        ("##vso[task.setvariable variable=a]b", "\\u0023#vso[task.setvariable variable=a]b"),
+        ("x ##VSO[task.complete]", "x \\u0023#VSO[task.complete]"),
+        ("##teamcity[testFailed name='a']", "\\u0023#teamcity[testFailed name='a']"),
+        ("\x1b[0Ksection_start:1:a\r", "\\u001b[0Ksection_start:1:a\\u000d"),
+        ("travis_fold:start:a", "\\u0074ravis_fold:start:a"),
     ],
 )
 def test_a_line_is_no_command_to_the_ci(text, shown):
@@ -57,5 +62,6 @@ def test_a_name_stays_in_its_line():
 )
 def test_a_shell_takes_a_name_as_one_word(name):
     done = subprocess.run(["sh", "-c", f"printf '<%s>' {shell_word(name)}"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"<{one_line(name)}>"
+    assert done.stdout == f"<{'./' if name.startswith('-') else ''}{one_line(name)}>"
+    assert not done.stdout.startswith("<-")
     assert done.stderr == ""

@@ -1,8 +1,14 @@
 """Secrets stay out of texts, documents and tables."""
 
+import base64
+import html
+import json
+import re
+from urllib.parse import quote, quote_plus
+
 import pytest
 
-from harness.model.redaction import Redaction, column_of, hide_columns, values_of, without_credentials
+from harness.model.redaction import HIDDEN, Redaction, column_of, hide_columns, values_of, without_credentials
 
 
 @pytest.mark.parametrize(
@@ -80,3 +86,31 @@ def test_columns_of_a_table_are_hidden():
     assert hide_columns(table, ["user"]) == b"id, user ,size\n1,***,5\n2,***,6\n"
     assert hide_columns(b'id,n\n1,"a\r\nb"\n', ["id"]) == b'id,n\n***,"a\r\nb"\n'
     assert hide_columns(b"id,n\xc3\xa4me\n1,\xc3\xb6\n", ["id"]) == b"id,n\xc3\xa4me\n***,\xc3\xb6\n"
+
+
+ENCODINGS = {
+    "as it is": lambda text: text,
+    "in capitals": str.upper,
+    "in percent": lambda text: quote(text, safe=""),
+    "in percent of small letters": lambda text: re.sub("%..", lambda found: found[0].lower(), quote(text, safe="")),
+    "in a form": quote_plus,
+    "in HTML": html.escape,
+    "in JSON": json.dumps,
+    "in hexadecimal": lambda text: text.encode().hex(),
+    "in hexadecimal capitals": lambda text: text.encode().hex().upper(),
+    "in base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "in base64 of a document": lambda text: base64.b64encode(f'{{"a":"{text}"}}'.encode()).decode(),
+    "in base64 of a longer document": lambda text: base64.urlsafe_b64encode(
+        f'{{"ab":"{text}","c":1}}'.encode()
+    ).decode(),
+}
+
+
+@pytest.mark.parametrize("encoded", ENCODINGS.values(), ids=ENCODINGS)
+@pytest.mark.parametrize("secret", ["hunter2/+ü&é-and-more", "s3cr3t-T0ken==", "a b<c>\"d' e/f+g"])
+def test_a_secret_is_hidden_however_a_server_writes_it(encoded, secret):
+    said = Redaction([secret]).clean(f"refused: value={encoded(secret)}; code 7")
+    assert HIDDEN in said
+    written = encoded(secret)
+    assert written[len(written) // 3 : 2 * len(written) // 3] not in said
+    assert said.endswith("code 7")

@@ -12,7 +12,8 @@ from harness.model import ConfigError, Event, Outcome, Plan, Sample, Span, Submi
 from harness.store import RunFolder
 from harness.store.claims import Claim
 from harness.store.folder import encode
-from harness.store.recovery import find_folder, merge, merge_spool
+from harness.store.found_runs import FOUND
+from harness.store.recovery import find_folder, merge, merge_spool, recover, unfinished
 from harness.store.spools import Origin, Spool, is_held, leftovers, lines_from, read_spool, spool_path
 
 TEST = "0123abcd"
@@ -209,3 +210,59 @@ def test_a_run_folder_is_found_by_its_test(folder, tmp_path):
     assert find_folder(tmp_path / "runs", TEST).path == folder.path
     assert find_folder(tmp_path / "runs", "") is None
     assert find_folder(tmp_path / "none", TEST) is None
+
+
+SCENARIOS = b"id,scenario_name,x\na,one,1\nb,two,2\n"
+
+
+def killed_load(place):
+    """A folder whose load was killed: rows 0 and 3 of six arrivals a second apart are recorded."""
+    folder = RunFolder.create(place, "killed")
+    folder.write_plan(Plan("kfp", "h", {"name": "constant"}, 6, 7, simulated=True, id=TEST, started_at=STARTED_AT))
+    folder.write_schedule([float(k) for k in range(6)])
+    folder.replace("scenarios.csv", SCENARIOS)
+    with folder.recorder() as recorder:
+        for seq, name in ((0, "a-one"), (3, "b-two-2")):
+            at = STARTED_AT + seq * 10**9
+            recorder.write(Submission(seq, name[0], name, at, at, at, Outcome.ACCEPTED, f"r{seq}", 0, 200, None))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "created_s", "seq"),
+    [
+        ("b-two", 1.2, 1),
+        ("a-one-2", 2.0, 2),
+        ("a-one-3", 5.0, 4),
+        ("b-two-3", 6.0, 5),
+        ("a-one-3", 0.0, None),
+        ("a-one", 1.0, None),
+        ("c-three", 2.0, None),
+        ("", 2.0, None),
+    ],
+    ids=[
+        "first round", "second round", "third round", "last", "older than the arrival", "recorded", "of somebody else",
+        "nameless",
+    ],
+)  # fmt: skip
+def test_a_run_that_the_platform_lists_and_a_killed_load_did_not_record_is_added_once(tmp_path, name, created_s, seq):
+    folder = killed_load(tmp_path)
+    with folder.recorder() as recorder:
+        for run, task, started_s in (("r0", "a-one", 0.0), ("new", name, created_s)):
+            recorder.write(Span(run, "", "run", STARTED_AT + round(started_s * 1e9), None, task, source="kfp"))
+    assert [recover(folder)[1] for _ in range(2)] == [int(seq is not None), 0]
+    added = [each for each in folder.records(Submission) if each.seq not in {0, 3}]
+    assert [(each.seq, each.run, each.outcome, each.error) for each in added] == (
+        [] if seq is None else [(seq, "new", Outcome.ACCEPTED, FOUND)]
+    )
+    assert all(each.due_at == STARTED_AT + each.seq * 10**9 for each in added)
+
+
+def test_a_killed_loads_folder_is_known_until_it_has_a_report(tmp_path):
+    folder = killed_load(tmp_path)
+    RunFolder.create(tmp_path, "unsent").write_plan(folder.read_plan())
+    with Claim(folder.path):
+        assert unfinished(tmp_path) == []
+    assert [each.path for each in unfinished(tmp_path)] == [folder.path]
+    folder.replace("report.json", b"{}")
+    assert unfinished(tmp_path) == []

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from harness.simulator.kfp.conditions import Computed, Given, Known, Source
 
 Spec = Mapping[str, Any]
@@ -74,7 +76,7 @@ def items(task: Spec, scope: Mapping[str, Source], given: Mapping[str, object]) 
     try:
         found = spec["raw"] if "raw" in spec else _now(scope[str(spec.get("inputParameter"))], given)
         if isinstance(found, str):
-            found = json.loads(found)
+            found = orjson.loads(found)
     except (LookupError, ValueError):
         return None
     return found if isinstance(found, list) else None
@@ -98,7 +100,7 @@ def _selected(source: Source, selector: str, given: Mapping[str, object]) -> Sou
     try:
         value = _now(source, given)
         for key in re.findall(r'\["([^"]*)"\]', selector):
-            value = (json.loads(value) if isinstance(value, str) else value)[key]
+            value = (orjson.loads(value) if isinstance(value, str) else value)[key]
     except (LookupError, TypeError, ValueError):
         step = source.step if isinstance(source, Computed) else _UNKNOWN
         return Computed(step, f"{source} {selector}")

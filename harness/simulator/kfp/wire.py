@@ -74,6 +74,8 @@ def _syntax_error(text: str) -> str:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             return "unexpected EOF"
         return f"proto: syntax error {_place(text, error.pos)}: invalid value {text[error.pos :].split(maxsplit=1)[0]}"
+    except RecursionError:
+        return "proto: exceeded max recursion depth"
     return "proto: syntax error (line 1:1): invalid value"  # JSON to Python, but not to orjson
 
 

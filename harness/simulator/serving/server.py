@@ -35,7 +35,7 @@ async def listening(
     Raises:
         ConfigError: it cannot listen on that address.
     """
-    app.middlewares.append(_ignore_hang_ups)
+    app.middlewares.append(_survive_clients)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=not patient)
     await runner.setup()
     try:
@@ -54,14 +54,16 @@ async def listening(
 
 
 @web.middleware
-async def _ignore_hang_ups(
+async def _survive_clients(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Ignore clients that hang up before the response."""
+    """Ignore clients that hang up before the response, and refuse bodies nested beyond Python's stack."""
     try:
         return await handler(request)
     except ConnectionError:
         return web.Response()
+    except RecursionError:
+        return web.Response(status=400, text="the body is nested too deeply\n")
 
 
 def _break_cycles(server: web.Server) -> None:

@@ -89,7 +89,7 @@ def _documents(path: Path) -> list[dict[str, Any]]:
         raise ConfigError(f"{path} can't be read: {error.strerror}", MANIFEST_HINT) from error
     documents = [each for each in reading.parse_yaml(text, str(path)) if each is not None]
     for each in documents:
-        if not isinstance(each, dict):
+        if not isinstance(each, dict) or not isinstance(each.get("kind", ""), str):
             raise ConfigError(f"{path} is not an Argo manifest", MANIFEST_HINT)
     return documents
 
