@@ -1,16 +1,19 @@
 """The master's link to its workers: each message goes to the test that it names, even after that test's end."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import gevent
 
 from harness.drive import processes
-from harness.drive.cluster_messages import CLOCK_IS, KEPT, ROWS
+from harness.drive.cluster_messages import CLOCK_IS, KEPT, ROWS, problem
 from harness.drive.console import say
 from harness.drive.distributed import Books, DistributedGenerator
 from harness.drive.load_generator import LedgerClosedError, UnwritableError
 from harness.model.errors import ConfigError
+from harness.model.inert import one_line
+from harness.model.units import counted
 from harness.store.folder import RunFolder
 from harness.store.recovery import find_folder, merge, merge_spool, unfinished
 from harness.store.spools import leftovers, read_spool
@@ -26,8 +29,8 @@ def finish_killed(runs_dir: Path) -> None:
 class Cluster:
     """Routes the messages of workers.
 
-    Records of a test that is over here, or that an earlier master on this machine began, are added to its run folder
-    below `runs_dir`, and its report is written again.
+    Only a test's own workers add to it. Their records of a test that is over are added to its run folder, and its
+    report is written again; those of an earlier master's test stay in their spools, which the next start finds.
     """
 
     def __init__(self, runner: Any, runs_dir: Path) -> None:
@@ -35,7 +38,8 @@ class Cluster:
         self._runs_dir = runs_dir
         self._test = ""  # the latest one
         self._generator: DistributedGenerator | None = None
-        self._folders: dict[str, RunFolder | None] = {}
+        self._tests: dict[str, tuple[RunFolder, frozenset[str]]] = {}  # of this master, with their workers
+        self._malformed: Counter[str] = Counter()  # messages by worker
         self._outdated: set[Path] = set()  # folders whose report lacks records
         for kind in (ROWS, CLOCK_IS):
             runner.register_message(kind, self._receive)
@@ -46,8 +50,8 @@ class Cluster:
         Raises:
             PipeswarmError: no worker is connected.
         """
-        self._folders[test] = folder
         self._generator, self._test = DistributedGenerator(test, self._runner, books), test
+        self._tests[test] = folder, self._generator.clients
         return self._generator
 
     def recover_leftovers(self) -> None:
@@ -63,6 +67,9 @@ class Cluster:
                 say(f"warning: the spool {path} stays: {error}\n")
 
     def _receive(self, msg: Any, **_: object) -> None:
+        if wrong := problem(msg.type, msg.data):
+            self._refuse(str(msg.node_id), wrong)
+            return
         test = msg.data["test"]
         try:
             if test == self._test and self._generator is not None:
@@ -77,9 +84,8 @@ class Cluster:
 
     def _recover(self, test: str, client: str, rows: dict[str, Any]) -> None:
         """Add records that come too late for their test. Without an answer the worker sends them again."""
-        if test not in self._folders:
-            self._folders[test] = find_folder(self._runs_dir, test)
-        folder, upto = self._folders[test], rows["at"]
+        folder, clients = self._tests.get(test, (None, frozenset[str]()))
+        folder, upto = folder if client in clients else None, rows["at"]
         if folder is not None:
             try:
                 recovered = merge(folder, rows["lines"].splitlines(keepends=True), f"worker {client}")
@@ -93,6 +99,13 @@ class Cluster:
                 self._report(folder)
         answer = {"test": test, "upto": upto, "over": rows["over"] and folder is not None, "unwanted": folder is None}
         self._runner.send_message(KEPT, answer, client)
+
+    def _refuse(self, client: str, wrong: str) -> None:
+        """Ignore a malformed message; it is told once of each worker, and again with each tenfold number of them."""
+        self._malformed[client] += 1
+        count = self._malformed[client]
+        if count == 10 ** (len(str(count)) - 1):
+            say(f"warning: {counted(count, 'message')} of worker {one_line(client)} ignored: {wrong}\n")
 
     def _report(self, folder: RunFolder) -> None:
         self._outdated.discard(folder.path)

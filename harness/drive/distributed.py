@@ -79,6 +79,11 @@ class DistributedGenerator:
         self._failures: list[str] = []
 
     @property
+    def clients(self) -> frozenset[str]:
+        """The ids of its workers."""
+        return frozenset(self._workers)
+
+    @property
     def _busy(self) -> dict[str, _Assigned]:
         return {client: worker for client, worker in self._workers.items() if not (worker.over or worker.lost)}
 

@@ -124,7 +124,7 @@ def _by_kind(lines: Iterable[bytes]) -> tuple[dict[type, dict[bytes, bytes]], in
     kinds: dict[type, dict[bytes, bytes]] = {}
     unreadable = 0
     for line in lines:
-        kind = _kind(line)
+        kind = kind_of_line(line)
         if kind is None:
             unreadable += 1
         else:
@@ -132,7 +132,8 @@ def _by_kind(lines: Iterable[bytes]) -> tuple[dict[type, dict[bytes, bytes]], in
     return kinds, unreadable
 
 
-def _kind(line: bytes) -> type | None:
+def kind_of_line(line: bytes) -> type | None:
+    """The kind of a load generator's record that a line holds; none if it holds none."""
     try:
         raw = orjson.loads(line)
     except ValueError:

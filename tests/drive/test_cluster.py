@@ -1,10 +1,13 @@
 """The master's routing: records of its test, of one that is over, of an earlier master's, and of nobody's."""
 
+import json
 import tempfile
 from types import SimpleNamespace
 
 import gevent
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harness.drive import cluster as module
 from harness.drive.cluster import Cluster
@@ -16,6 +19,7 @@ from harness.store import RunFolder
 from harness.store.claims import Claim
 from harness.store.folder import encode
 from harness.store.spools import Origin, Spool, leftovers, spool_path
+from tests.support.mutations import WEIRD
 
 TEST = "0123abcd"
 
@@ -31,9 +35,11 @@ class Runner:
     def send_message(self, kind, data, client):
         self.sent.append((kind, client, data))
 
-    def rows(self, test, lines, *, over=False):
-        data = {"test": test, "at": 0, "lines": lines, "over": over, "error": ""}
-        self.handlers[ROWS](msg=SimpleNamespace(type=ROWS, node_id="a", data=data))
+    def rows(self, test, lines, *, over=False, sender="a"):
+        self.say(ROWS, {"test": test, "at": 0, "lines": lines, "over": over, "error": ""}, sender)
+
+    def say(self, kind, data, sender="a"):
+        self.handlers[kind](msg=SimpleNamespace(type=kind, node_id=sender, data=data))
 
     def kept(self):
         return [(data["upto"], data["over"], data["unwanted"]) for kind, _, data in self.sent if kind == KEPT]
@@ -79,19 +85,15 @@ def test_rows_go_to_the_test_they_name(folder, reported):
     cluster = Cluster(runner, folder.path.parent)
     cluster.generator(TEST, folder, books)
     runner.rows(TEST, row(0))
-    runner.handlers[CLOCK_IS](
-        msg=SimpleNamespace(type=CLOCK_IS, node_id="a", data={"test": TEST, "sent": 1, "here": 2})
-    )
+    runner.say(CLOCK_IS, {"test": TEST, "sent": 1, "here": 2})
     assert books.lines == [row(0)]
     assert recorded(folder) == []
 
 
-@pytest.mark.parametrize("earlier", [False, True], ids=["this master's", "an earlier master's"])
-def test_rows_of_a_test_that_is_over_are_added_to_its_folder_and_its_report_is_written_again(folder, reported, earlier):
+def test_rows_of_a_test_that_is_over_are_added_to_its_folder_and_its_report_is_written_again(folder, reported):
     runner = Runner()
     cluster = Cluster(runner, folder.path.parent)
-    if not earlier:
-        cluster.generator(TEST, folder, Books(LedgerClosedError()))
+    cluster.generator(TEST, folder, Books(LedgerClosedError()))
     runner.rows(TEST, row(0))
     runner.rows(TEST, row(0))
     assert reported == []
@@ -104,21 +106,26 @@ def test_rows_of_a_test_that_is_over_are_added_to_its_folder_and_its_report_is_w
 
 
 def test_while_a_folder_is_in_use_or_can_t_be_written_the_worker_keeps_its_rows(folder, reported):
-    runner = Runner()
-    cluster = Cluster(runner, folder.path.parent)
-    with Claim(folder.path):
-        runner.rows(TEST, row(0))
-    cluster.generator(TEST, folder, Books(UnwritableError()))
-    runner.rows(TEST, row(0))
+    for error in (LedgerClosedError(), UnwritableError()):
+        runner = Runner()
+        Cluster(runner, folder.path.parent).generator(TEST, folder, Books(error))
+        with Claim(folder.path):
+            runner.rows(TEST, row(0))
     assert runner.kept() == []
     assert recorded(folder) == []
 
 
-def test_rows_of_a_test_that_nobody_knows_are_left_to_the_worker(folder, reported):
+@pytest.mark.parametrize(
+    ("test", "sender", "kept"),
+    [("ffff", "a", [(0, False, True)]), (TEST, "stranger", [])],
+    ids=["other test", "stranger"],
+)
+def test_rows_that_are_not_of_a_tests_own_workers_are_left_to_their_sender(folder, reported, test, sender, kept):
     runner = Runner()
-    Cluster(runner, folder.path.parent)
-    runner.rows("ffff", row(0), over=True)
-    assert runner.kept() == [(0, False, True)]
+    Cluster(runner, folder.path.parent).generator(TEST, folder, Books(LedgerClosedError()))
+    runner.rows(test, row(0), over=True, sender=sender)
+    assert runner.kept() == kept
+    assert recorded(folder) == []
 
 
 def test_a_new_master_adds_the_spools_of_dead_workers_and_leaves_the_others(folder, reported, capsys):
@@ -144,3 +151,26 @@ def test_a_spool_that_can_t_be_added_stays_and_is_named(folder, reported, capsys
         Cluster(Runner(), folder.path.parent).recover_leftovers()
     assert spool.path.exists()
     assert f"the spool {spool.path} stays" in capsys.readouterr().err
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(kind=st.sampled_from([ROWS, CLOCK_IS]), data=st.data())
+def test_a_malformed_message_of_a_worker_is_refused_and_nothing_of_it_is_booked(folder, capsys, kind, data):
+    honest = {
+        ROWS: {"test": TEST, "at": 0, "lines": row(0) + row(1), "over": False, "error": ""},
+        CLOCK_IS: {"test": TEST, "sent": 1, "here": 2},
+    }[kind]
+    name = data.draw(st.sampled_from(list(honest)))
+    forged = data.draw(st.one_of(
+        st.sampled_from([None, [], 7, "x"]),
+        st.sampled_from([*WEIRD, -1, 1.5, b"{}", b'{"outcome":1}\n', row(0)[:-9], b"[" * 100_000]).map(
+            lambda value: {**honest, name: value}
+        ),
+        st.just({each: value for each, value in honest.items() if each != name}),
+    ))  # fmt: skip
+    runner, books = Runner(), Books()
+    Cluster(runner, folder.path.parent).generator(TEST, folder, books)
+    for _ in range(3):
+        runner.say(kind, forged)
+    assert all(json.loads(line)["seq"] in {0, 1} for lines in books.lines for line in lines.splitlines())
+    assert capsys.readouterr().err.count("1 message of worker a ignored") <= 1
