@@ -5,6 +5,10 @@ from harness.plan.http_proxy import Proxy
 
 def hint(said: str, host: str, proxy: Proxy | None) -> str:
     """One or two sentences; `host` as the user wrote it."""
+    if "has expired" in said or "not yet valid" in said:
+        return "renew its certificate, compare the clocks of both machines, or skip the check with --insecure"
+    if "ostname mismatch" in said or "IP address mismatch" in said:
+        return "give --host as its certificate names it, or skip the check with --insecure"
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return "give the file of its certificate authority with --ca-file, or skip the check with --insecure"
     if "CERTIFICATE_REQUIRED" in said or "HANDSHAKE_FAILURE" in said:

@@ -33,6 +33,7 @@ def simulator() -> Iterator[Simulator]:
         yield simulator
 
 
+@pytest.mark.fault("none")
 def test_restarted_after_a_kill_it_resumes_and_records_nothing_twice(simulator: Simulator, tmp_path: Path) -> None:
     folder, target = prepared(simulator, tmp_path, "killed")
     first = start(folder, simulator.kubeconfig)
@@ -53,6 +54,7 @@ def test_restarted_after_a_kill_it_resumes_and_records_nothing_twice(simulator: 
         assert spans[-1].ended_at is not None
 
 
+@pytest.mark.fault("none")
 def test_constant_network_failures_lose_no_run_and_no_pod(simulator: Simulator, tmp_path: Path) -> None:
     port = urlsplit(simulator.url).port
     assert port is not None
@@ -70,6 +72,7 @@ def test_constant_network_failures_lose_no_run_and_no_pod(simulator: Simulator, 
     assert "Retry" in {event.reason for event in folder.records(Event) if event.kind == "Observer"}
 
 
+@pytest.mark.fault("none of the ledger; the gap is recorded")
 @pytest.mark.soak
 def test_a_cluster_that_is_silent_for_25_s_leaves_a_gap(simulator: Simulator, tmp_path: Path) -> None:
     port = urlsplit(simulator.url).port
@@ -122,6 +125,7 @@ def test_without_a_cluster_the_runs_are_recorded_and_the_rest_is_noted_as_unreac
     assert Counter(event.object for event in folder.records(Event) if event.reason == "NotReachable")["kubernetes"] == 1
 
 
+@pytest.mark.fault("none")
 def test_a_temporarily_full_disk_loses_no_record_and_is_noted(simulator: Simulator, tmp_path: Path) -> None:
     with small_file_system(tmp_path / "disk", "2m") as disk:
         folder, target = prepared(simulator, disk, "full")

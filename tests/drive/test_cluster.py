@@ -105,6 +105,7 @@ def test_rows_of_a_test_that_is_over_are_added_to_its_folder_and_its_report_is_w
     assert {event.message[:24] for event in folder.records(Event)} == {"1 arrivals of worker a w"}
 
 
+@pytest.mark.fault("none")
 def test_while_a_folder_is_in_use_or_can_t_be_written_the_worker_keeps_its_rows(folder, reported):
     for error in (LedgerClosedError(), UnwritableError()):
         runner = Runner()
@@ -115,6 +116,7 @@ def test_while_a_folder_is_in_use_or_can_t_be_written_the_worker_keeps_its_rows(
     assert recorded(folder) == []
 
 
+@pytest.mark.attack("Answers and messages of the network")
 @pytest.mark.parametrize(
     ("test", "sender", "kept"),
     [("ffff", "a", [(0, False, True)]), (TEST, "stranger", [])],
@@ -128,6 +130,7 @@ def test_rows_that_are_not_of_a_tests_own_workers_are_left_to_their_sender(folde
     assert recorded(folder) == []
 
 
+@pytest.mark.fault("none")
 def test_a_new_master_adds_the_spools_of_dead_workers_and_leaves_the_others(folder, reported, capsys):
     held = Spool(spool_path(TEST, 2), Origin(TEST, "r", 2))
     held.append(row(5))
@@ -153,6 +156,7 @@ def test_a_spool_that_can_t_be_added_stays_and_is_named(folder, reported, capsys
     assert f"the spool {spool.path} stays" in capsys.readouterr().err
 
 
+@pytest.mark.attack("Answers and messages of the network")
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kind=st.sampled_from([ROWS, CLOCK_IS]), data=st.data())
 def test_a_malformed_message_of_a_worker_is_refused_and_nothing_of_it_is_booked(folder, capsys, kind, data):

@@ -92,6 +92,7 @@ def test_a_lost_master_is_tried_now_and_then(disk):
     assert sent == [5, 10, 15]
 
 
+@pytest.mark.fault("none")
 def test_while_the_spool_s_disk_is_full_records_go_to_the_master_and_nothing_is_stopped(disk):
     delivery = Delivery(disk, 0.0)
     delivery.add(ONE)
@@ -107,6 +108,7 @@ def test_while_the_spool_s_disk_is_full_records_go_to_the_master_and_nothing_is_
     assert disk.start == len(ONE + TWO)
 
 
+@pytest.mark.fault("none")
 def test_only_when_neither_takes_the_records_is_sending_stopped(disk):
     delivery = Delivery(disk, 0.0)
     disk.full = True
@@ -188,6 +190,7 @@ def test_a_spool_begins_anew_only_when_it_has_grown_again(disk, monkeypatch):
 steps = st.lists(st.sampled_from(["add", "look", "lose", "acknowledge", "fill", "empty"]), max_size=60)
 
 
+@pytest.mark.fault("none")
 @given(steps)
 def test_whatever_happens_the_master_and_the_spool_have_every_record_once(steps):
     """The master keeps what continues its stream; in the end the spool holds what it lacks."""

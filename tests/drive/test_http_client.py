@@ -17,7 +17,7 @@ from harness.model.http import HttpRequest
 from harness.model.plan import Limits
 from harness.targets import credentials
 from harness.targets.credentials import Credentials
-from tests.support.certificates import certified
+from tests.support.certificates import certified, expired
 from tests.support.scripted_server import OK, TIMED_OUT, serve
 from tests.support.servers import Served
 
@@ -133,6 +133,7 @@ def test_a_request_without_a_response_is_not_sent_again(serve, answer, message):
     assert client(POST).status == 200, "the next request gets a new connection"
 
 
+@pytest.mark.attack("Answers and messages of the network")
 @pytest.mark.parametrize("surplus", [b"}", OK, TIMED_OUT, b"HTTP/1.1 500 Oops\r\nContent-Length: 3\r\n\r\nbad"])
 @pytest.mark.parametrize("later", [False, True])
 def test_what_follows_a_response_is_not_the_next_ones(serve, surplus, later):
@@ -214,6 +215,7 @@ def test_what_servers_answer_comes_out_whole_and_connections_are_kept_where_they
     assert len(server.connections) == (1 if kept else 4)
 
 
+@pytest.mark.attack("Answers and messages of the network")
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -260,6 +262,7 @@ def test_a_refused_connection_is_unreachable(serve):
     HttpClient(server.url, Credentials(), LIMITS).warm(3, 20.0)
 
 
+@pytest.mark.attack("Answers and messages of the network")
 @pytest.mark.parametrize(
     "request_",
     [HttpRequest("GET", "/a b"), HttpRequest("GET", "/a\r\nx: y"), HttpRequest("GET", "/", b"", {"a": "b\r\nc: d"})],
@@ -318,6 +321,25 @@ def test_https_to_a_server_that_speaks_plain_http_is_told():
     with Served(lambda *_: (200, "")) as server, pytest.raises(TargetUnreachableError) as raised:
         HttpClient(server.url.removeprefix("http://"), Credentials(), LIMITS)(POST)  # without a scheme it is https
     assert "give --host http://" in raised.value.hint
+
+
+@pytest.mark.attack("Answers and messages of the network")
+@pytest.mark.parametrize(
+    ("made", "name", "said"),
+    [
+        (expired, "localhost", r"(?s)certificate has expired.*renew its certificate"),
+        (certified, "kfp.example", r"(?s)Hostname mismatch.*give --host as its certificate names it"),
+    ],
+    ids=["expired", "of another host"],
+)
+def test_a_certificate_that_may_not_be_trusted_is_told_apart_and_gets_no_token(serve, tmp_path, made, name, said):
+    certificate, key = made(tmp_path, name)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = serve(ssl_context=context)
+    with pytest.raises(TargetUnreachableError, match=said):
+        HttpClient(server.url, Credentials("t0ken", authorities=certificate), LIMITS)(POST)
+    assert server.requests == []
 
 
 def test_over_tls_the_certificate_is_checked_and_warm_connections_are_used(serve, tmp_path, monkeypatch):

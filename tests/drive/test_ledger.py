@@ -86,6 +86,7 @@ def test_the_lag_of_every_arrival_that_was_sent_counts(folder, outcome, booked):
     assert ledger.lags.take_worst() == pytest.approx(1.0, rel=0.01)
 
 
+@pytest.mark.fault("none")
 def test_rows_that_could_not_be_written_follow_once_there_is_room_in_their_order(folder, monkeypatch):
     recorder = folder.recorder()
     ledger, write, full = Ledger(recorder, 3), recorder.append, [True]
@@ -106,6 +107,7 @@ def test_rows_that_could_not_be_written_follow_once_there_is_room_in_their_order
     assert [each.seq for each in folder.records(Submission)] == [0, 1, 2]
 
 
+@pytest.mark.fault("none")
 def test_half_a_row_is_ended_once_by_a_line_break_and_nothing_else_is_added(folder, monkeypatch):
     recorder = folder.recorder()
     ledger, write, fails = Ledger(recorder, 3), recorder.append, [True]

@@ -30,6 +30,7 @@ def test_while_a_test_is_prepared_nothing_is_left_behind(locust):
     assert "Traceback" not in finished.err
 
 
+@pytest.mark.fault("none")
 @pytest.mark.parametrize(
     ("number", "moment", "load"),
     [
@@ -52,6 +53,7 @@ def test_an_interrupted_test_is_sealed_as_interrupted(locust, number, moment, lo
     assert "Traceback" not in finished.err
 
 
+@pytest.mark.fault("none")
 def test_while_the_report_is_written_it_is_completed(locust):
     process = locust.start("--headless", "--simulate", QUICK, *FEW, "--runs", "3", "--over", "1s")
     wait_for(lambda: list(locust.place.glob("runs/*/tables")))

@@ -7,6 +7,8 @@ import subprocess
 import time
 from urllib.request import urlopen
 
+import pytest
+
 from harness.analysis.ledger import in_words
 from harness.store import RunFolder
 from tests.support.answering import answering, locustfile
@@ -15,6 +17,7 @@ from tests.support.e2e import BIN, FEW, PIPELINE, free_port, platform, wait_for
 __all__ = ["platform"]
 
 
+@pytest.mark.fault("none that it had read the answer of")
 def test_a_killed_load_loses_no_acknowledged_run(locust, tmp_path):
     with answering() as service:
         process = locust.start(
@@ -45,6 +48,7 @@ def test_a_killed_load_loses_no_acknowledged_run(locust, tmp_path):
     assert RunFolder.open(finished.folder).read_plan().intended == 9000
 
 
+@pytest.mark.fault("what the worker had not sent; each is listed")
 def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost_arrivals(locust, tmp_path):
     with answering() as service:
         options, bus = locustfile(tmp_path), str(free_port())
@@ -78,6 +82,7 @@ def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost
     assert report["ledger"]["unaccounted"] == len(lost)
 
 
+@pytest.mark.fault("none")
 def test_the_next_test_finds_the_runs_that_a_killed_load_had_not_recorded(locust, platform):
     load = ("--headless", "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--schedule")
     process = locust.start(*load, "constant", "--rate", "100/s", "--for", "30s", KUBECONFIG=str(locust.place / "none"))

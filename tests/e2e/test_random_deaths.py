@@ -55,6 +55,7 @@ def demand_every_arrival(rows, count=600):
     assert sorted(row["seq"] for row in rows) == list(range(count))
 
 
+@pytest.mark.fault("none that was acknowledged")
 @pytest.mark.parametrize("victim", ["worker", "master", "observer"])
 def test_whenever_a_process_of_a_cluster_dies_each_acknowledged_run_is_recorded_once(locust, victim, number, instant):
     with answering(delay_s=0.1) as service:
@@ -78,6 +79,7 @@ def test_whenever_a_process_of_a_cluster_dies_each_acknowledged_run_is_recorded_
     assert cluster.spools() == []
 
 
+@pytest.mark.fault("none that it had read the answer of")
 def test_whenever_a_headless_load_dies_each_acknowledged_run_is_recorded_once(locust, number, instant):
     with answering(delay_s=0.1) as service:
         process = locust.start(
@@ -92,6 +94,7 @@ def test_whenever_a_headless_load_dies_each_acknowledged_run_is_recorded_once(lo
         demand_every_arrival(rows)
 
 
+@pytest.mark.fault("none")
 def test_whenever_the_platform_dies_each_run_that_it_acknowledged_is_recorded_once(locust, number, instant):
     simulator, served = serve("--profile", QUICK, "--seed", "7")
     with forwarding(served.url) as service:

@@ -12,6 +12,7 @@ from tests.support.cluster import Cluster, demand_each_acknowledged_run_once
 from tests.support.e2e import wait_for
 
 
+@pytest.mark.fault("none")
 def test_workers_of_a_killed_master_stop_and_what_they_recorded_is_recovered(locust):
     with answering() as service:
         cluster = Cluster(locust, service, "--rate", "100/s", "--for", "60s")
@@ -38,6 +39,7 @@ def test_workers_of_a_killed_master_stop_and_what_they_recorded_is_recovered(loc
     assert cluster.spools() == []
 
 
+@pytest.mark.fault("none that a worker had read the answer of")
 def test_a_master_that_is_started_again_recovers_what_dead_workers_left(locust):
     with answering() as service:
         cluster = Cluster(locust, service, "--rate", "100/s", "--for", "60s")
@@ -59,6 +61,7 @@ def test_a_master_that_is_started_again_recovers_what_dead_workers_left(locust):
     assert cluster.spools() == []
 
 
+@pytest.mark.fault("none")
 @pytest.mark.soak
 def test_a_worker_that_stood_still_is_told_to_stop_and_its_rows_come_late(locust):
     with answering(delay_s=0.2) as service:
@@ -81,6 +84,7 @@ def test_a_worker_that_stood_still_is_told_to_stop_and_its_rows_come_late(locust
     assert cluster.spools() == []
 
 
+@pytest.mark.fault("none")
 @pytest.mark.soak
 def test_while_a_spool_can_t_grow_its_rows_still_reach_the_master(locust):
     with answering() as service:
@@ -93,6 +97,7 @@ def test_while_a_spool_can_t_grow_its_rows_still_reach_the_master(locust):
     assert {row["outcome"] for row in finished.rows()} == {"accepted"}
 
 
+@pytest.mark.fault("none")
 @pytest.mark.soak
 def test_open_synchronous_executions_are_unanswered_when_the_test_is_terminated(locust):
     with answering(delay_s=1000) as service:

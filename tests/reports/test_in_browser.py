@@ -11,7 +11,10 @@ import pytest
 from harness.cli.report import rebuild
 from harness.store.folder import REPORT_HTML
 from reports.figures import figures
+from tests.reports.test_inert import NAMED, report_of
 from tests.support.timelines import burst
+
+__all__ = ["report_of"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
@@ -339,3 +342,24 @@ def test_an_experiment_page_shows_its_searches_and_links(browser, tmp_path):
     assert page.locator("tbody a").first.get_attribute("href") == "runs/plain%203/report.html"
     context.close()
     assert complaints == []
+
+
+@pytest.mark.attack("Texts")
+@pytest.mark.parametrize("name", NAMED)
+def test_a_poisoned_folder_runs_no_script_and_asks_nobody(browser, report_of, name):
+    folder, _ = report_of(name)
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page, seen = context.new_page(), []
+    page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: seen.append(request.url) if request.url != address else None)
+    address = (folder.path / REPORT_HTML).as_uri()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    for summary in page.locator("summary").all():
+        summary.evaluate("each => each.parentElement.open = true")
+    for place in page.locator(".plot").all():
+        place.hover(force=True)
+    assert page.evaluate("[...document.images].filter(each => each.getAttribute('src') === 'x').length") == 0
+    assert page.evaluate("typeof window.poisoned") == "undefined"
+    assert [each for each in seen if not each.startswith(("data:", "blob:"))] == []
+    context.close()

@@ -19,6 +19,7 @@ from tests.support.injected.every_fault import INJECTED
 
 EVIL = (
     "';$(touch acted)`touch acted`|touch acted&\"\x1b]0;x\x07\x9b2J\n::error::x\n```\n[/b]<img src=x onerror=alert(1)>"
+    "</script><script>window.poisoned=1</script><a href='javascript:alert(2)'>"
 )
 NAMED = ("store-full", "store-unreachable-from-old-nodes", "quota", "db-full", "failures", "cpu-starved")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

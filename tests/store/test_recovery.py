@@ -81,6 +81,7 @@ def test_merging_again_adds_nothing(folder):
     assert {path: path.read_bytes() for path in folder.path.glob("*.jsonl")} == before
 
 
+@pytest.mark.fault("none")
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_wherever_the_master_or_a_merge_was_killed_each_record_is_there_once(tmp_path_factory, data):
@@ -228,6 +229,7 @@ def killed_load(place):
     return folder
 
 
+@pytest.mark.fault("none that the platform listed")
 @pytest.mark.parametrize(
     ("name", "created_s", "seq"),
     [

@@ -15,6 +15,7 @@ SECRET = Credentials("secret")
 NETSCAPE = "# Netscape HTTP Cookie File\n"
 
 
+@pytest.mark.attack("Secrets and rights")
 @pytest.mark.parametrize(
     ("host", "same"),
     [
@@ -40,6 +41,7 @@ def test_credentials_go_only_to_the_origin_they_were_given_for(host, same):
     assert not for_folder(host, GIVEN, Credentials())
 
 
+@pytest.mark.attack("Secrets and rights")
 def test_credentials_that_were_given_for_no_host_go_nowhere():
     assert not same_origin("", "")
     assert for_host(GIVEN, "", SECRET) == Credentials()

@@ -6,7 +6,7 @@ from generators.schema import Schema
 from harness.cli import options
 from harness.targets.discovery import names
 from tests.support.e2e import ROOT
-from tests.support.reference import commands, detectors, metrics, reasons, schemas
+from tests.support.reference import commands, detectors, durability, metrics, reasons, schemas
 
 _DOCS = ROOT / "docs"
 REPORT = Schema(ROOT / "reports" / "report.schema.json")
@@ -17,6 +17,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "options.md": lambda: f"{options.markdown(options.sections(names()))}\n",
     "reference/commands.md": commands.page,
     "reference/detectors.md": detectors.page,
+    "reference/durability.md": durability.page,
     "reference/metrics.md": metrics.page,
     "reference/reasons.md": reasons.page,
     "reference/report-json.md": lambda: schemas.report(REPORT.content()),
