@@ -26,22 +26,12 @@ from harness.targets.target import Cleanup, RejectedError
 from tests.support.argo_exchange import MANIFEST, prepared
 from tests.support.argo_platform import recorded
 from tests.support.real_kubernetes import RealCluster
+from tests.support.real_parts.argo import crd
 from tests.support.servers import until
 
 NAMESPACE = "argo-target"
 ROOT = "/apis/argoproj.io/v1alpha1"
-KINDS = {"workflow": "Workflow", "workflowtemplate": "WorkflowTemplate"}
-
-
-def type_of(singular: str, kind: str) -> dict[str, object]:
-    names = {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
-    spec = {"group": "argoproj.io", "names": names, "scope": "Namespaced", "versions": [version]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{singular}s.argoproj.io"}, "spec": spec,
-    }  # fmt: skip
+PLURALS = {"workflows": "Workflow", "workflowtemplates": "WorkflowTemplate"}
 
 
 class Admin:
@@ -66,16 +56,16 @@ class Admin:
 @pytest.fixture(scope="module")
 def admin(real_cluster: RealCluster) -> Iterator[Admin]:
     admin = Admin(real_cluster)
-    for singular, kind in KINDS.items():
-        admin.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", type_of(singular, kind))
+    for kind in PLURALS.values():
+        admin.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(kind))
     admin.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     for _ in range(200):
         if "items" in admin.ask("GET", f"{ROOT}/workflowtemplates"):
             break
         time.sleep(0.05)
     yield admin
-    for singular in KINDS:  # other tests see a cluster without Argo
-        admin.ask("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{singular}s.argoproj.io")
+    for plural in PLURALS:  # other tests see a cluster without Argo
+        admin.ask("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.argoproj.io")
 
 
 @pytest.fixture(scope="module")
