@@ -39,9 +39,9 @@ NONE = next(each for each in SITUATIONS if each.name == "none")
 @pytest.mark.parametrize(
     ("situation", "findings", "right", "false"),
     [
-        (TAINT, [("stated", 0.9, "Nodes have the taint sku=training")], True, []),
-        (TAINT, [("stated", 0.9, "A claim is unbound")], False, []),
-        (TAINT, [("nodes-exhausted", 0.9, "taint"), ("stated", 0.9, "taint")], False, ["nodes-exhausted"]),
+        (TAINT, [("untolerated-taint", 0.9, "Nodes have a taint")], True, []),
+        (TAINT, [("claim-unbound", 0.9, "A claim is unbound")], False, ["claim-unbound"]),
+        (TAINT, [("nodes-exhausted", 0.9, "taint"), ("untolerated-taint", 0.9, "taint")], False, ["nodes-exhausted"]),
         (TAINT, [], False, []),
         (NONE, [], True, []),
         (NONE, [("store-slow", 0.5, "The store is slow")], True, []),
