@@ -61,7 +61,7 @@ def _kfp(**how: str) -> dict[str, object]:
 SITUATIONS = (
     Situation("none", "nothing was limited", short=True),
     Situation("low-qps", "the controller may ask the API server 6 times a second", ("controller-qps",),
-              controller=("--qps", "6", "--burst", "6"), runs=40, drain="90s"),
+              controller=("--qps", "6", "--burst", "6"), runs=80, drain="90s"),
     Situation("one-worker", "the controller has one worker", ("controller-workers",), r"worker",
               controller=("--workflow-workers", "1"), runs=30, drain="90s", short=True),
     Situation("parallelism", "the ConfigMap lets 4 workflows run", ("workflows-postponed",),
@@ -122,7 +122,7 @@ SITUATIONS = (
     Situation("webhook-times-out", "an admission webhook never answers", ("webhook-timeout",), also=("failures",),
               prepare=webhook(60.0, 2), runs=12, drain="40s"),
     Situation("kfp-none", "nothing was limited but by the controller's 10 s", also=("controller-requeue",), spec=_kfp(), runs=6, drain="120s"),
-    Situation("kfp-nodes-full", "workflows of KFP's form on one node of 1 CPU", ("nodes-exhausted",), also=("controller-requeue",), spec=_kfp(), runs=8,
+    Situation("kfp-nodes-full", "workflows of KFP's form on one node of 1 CPU, beside the controller's 10 s", ("nodes-exhausted", "controller-requeue"), spec=_kfp(), runs=8,
               nodes=("1",), drain="150s"),
     Situation("kfp-oom", "executors of KFP's form are killed for memory", ("oom",), also=("controller-requeue",), spec=_kfp(reason="OOMKilled"), runs=8,
               drain="90s"),
