@@ -66,7 +66,7 @@ SITUATIONS = (
               controller=("--workflow-workers", "1"), runs=30, drain="90s", short=True),
     Situation("parallelism", "the ConfigMap lets 4 workflows run", ("workflows-postponed",),
               settings={"parallelism": "4"}, runs=20, drain="120s"),
-    Situation("workflow-parallelism", "a workflow may run one of its eight steps at a time", ("parallelism-cap",),
+    Situation("workflow-parallelism", "a workflow may run one of its eight steps at a time", ("parallelism-cap", "workflow-parallelism"), also=("controller-requeue",),
               spec=_FAN_OUT, runs=5, drain="150s"),
     Situation("semaphore", "three workflows may hold the semaphore", ("lock-wait",), prepare=settings("locks", all="3"),
               spec={"synchronization": {"semaphores": [{"configMapKeyRef": {"name": "locks", "key": "all"}}]}}, runs=15,
