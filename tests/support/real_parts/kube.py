@@ -12,6 +12,7 @@ Manifest = dict[str, Any]
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"  # lists of conditions and containers are merged by name
 _WATCH_S = 5
+_AWAY_S, _ATTEMPTS = 0.5, 120  # between attempts of a patient one, and how many
 
 
 class RefusedError(Exception):
@@ -23,9 +24,13 @@ class RefusedError(Exception):
 
 
 class Kube:
-    """The API server at `url`, as the account of a token. Shared by threads."""
+    """The API server at `url`, as the account of a token. Shared by threads.
 
-    def __init__(self, url: str, token: str, ca: Path) -> None:
+    A `patient` one waits for a server that is away, as a kubelet does.
+    """
+
+    def __init__(self, url: str, token: str, ca: Path, *, patient: bool = False) -> None:
+        self._attempts = _ATTEMPTS if patient else 1
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}"}
         self._http = urllib3.PoolManager(ca_certs=str(ca), maxsize=8, retries=False)
@@ -53,27 +58,53 @@ class Kube:
     def _ask(self, method: str, path: str, body: Manifest | None = None, kind: str = "application/json") -> Manifest:
         headers = {**self._headers, "Content-Type": kind}
         sent = None if body is None else json.dumps(body)
-        answer = self._http.request(method, self._url + path, body=sent, headers=headers, timeout=20.0)
+        for attempt in range(1, self._attempts + 1):
+            try:
+                answer = self._http.request(method, self._url + path, body=sent, headers=headers, timeout=20.0)
+                break
+            except urllib3.exceptions.HTTPError:
+                if attempt == self._attempts:
+                    raise
+                threading.Event().wait(_AWAY_S)
         if answer.status // 100 != 2:
             raise RefusedError(answer.status, _message(answer.data.decode()))
         found: Manifest = json.loads(answer.data)
         return found
 
     def follow(self, path: str, see: Callable[[str, Manifest], None], over: threading.Event) -> None:
-        """Tell all changes of a collection from now on, ADDED, MODIFIED or DELETED, until it is over."""
+        """Tell all changes of a collection from now on, ADDED, MODIFIED or DELETED, until it is over.
+
+        After a gap, a patient one tells what is there as MODIFIED.
+        """
         version = self.get(f"{path}?limit=1")["metadata"]["resourceVersion"]
         while not over.is_set():
-            query = f"watch=1&resourceVersion={version}&timeoutSeconds={_WATCH_S}"
-            answer = self._http.request(
-                "GET", f"{self._url}{path}?{query}", headers=self._headers, preload_content=False, timeout=20.0
-            )
-            for line in _lines(answer):
-                change = json.loads(line)
-                version = change["object"]["metadata"]["resourceVersion"]
-                see(change["type"], change["object"])
-                if over.is_set():
-                    break
-            answer.release_conn()
+            try:
+                version = self._watch(path, version, see, over)
+            except (urllib3.exceptions.HTTPError, RefusedError):
+                if self._attempts == 1:
+                    raise
+                if over.wait(_AWAY_S):
+                    return
+                there = self.get(path)
+                version = there["metadata"]["resourceVersion"]
+                for each in there["items"]:
+                    see("MODIFIED", each)
+
+    def _watch(self, path: str, version: str, see: Callable[[str, Manifest], None], over: threading.Event) -> str:
+        query = f"watch=1&resourceVersion={version}&timeoutSeconds={_WATCH_S}"
+        answer = self._http.request(
+            "GET", f"{self._url}{path}?{query}", headers=self._headers, preload_content=False, timeout=20.0
+        )
+        for line in _lines(answer):
+            change = json.loads(line)
+            if change["type"] == "ERROR":
+                raise RefusedError(change["object"]["code"], change["object"]["message"])
+            version = change["object"]["metadata"]["resourceVersion"]
+            see(change["type"], change["object"])
+            if over.is_set():
+                break
+        answer.release_conn()
+        return version
 
 
 def _message(text: str) -> str:

@@ -161,8 +161,6 @@ class Kubelet:
         except RefusedError as error:
             if error.status != GONE:  # deleted meanwhile
                 raise
-        except OSError:
-            self._after(1.0, life)
 
     def _live(self, life: _Life, fate: Fate) -> Iterator[float]:
         pod = life.pod

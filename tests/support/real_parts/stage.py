@@ -56,9 +56,9 @@ def workflow_type(cluster: RealCluster) -> Iterator[None]:
         kube.delete(f"{_TYPES}/{WORKFLOW_TYPE['metadata']['name']}")
 
 
-def admin(cluster: RealCluster) -> Kube:
+def admin(cluster: RealCluster, *, patient: bool = False) -> Kube:
     """The API as an administrator."""
-    return Kube(cluster.url, cluster.token, cluster.ca)
+    return Kube(cluster.url, cluster.token, cluster.ca, patient=patient)
 
 
 def _is_served(kube: Kube) -> bool:

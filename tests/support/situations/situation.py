@@ -140,7 +140,7 @@ class Place:
 @contextmanager
 def placed(situation: Situation, cluster: RealCluster, folder: Path) -> Iterator[Place]:
     """A namespace with nodes, kubelets and the controller, until the end of the block."""
-    kube, namespace = admin(cluster), f"argo-{situation.name}"
+    kube, namespace = admin(cluster, patient=True), f"argo-{situation.name}"
     folder.mkdir(parents=True, exist_ok=True)
     add_types(kube)
     kube.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
