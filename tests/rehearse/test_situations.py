@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.real_kubernetes import RealCluster
-from tests.support.situations.perform import Told, perform
+from tests.support.situations.account import line, page
+from tests.support.situations.perform import Outcome, Told, perform
 from tests.support.situations.rehearsing import quick_cluster
 from tests.support.situations.situation import Situation
 from tests.support.situations.table import SITUATIONS
@@ -55,6 +56,22 @@ def test_a_report_is_judged_by_its_first_finding_and_by_what_is_false_at_80_perc
     told = Told(tuple(findings), "VALID", "")
     assert told.is_right(situation) is right
     assert told.false(situation) == false
+
+
+def test_the_page_marks_what_is_wrong_and_counts_what_is_right() -> None:
+    good = Told((("untolerated-taint", 0.95, "Nodes | have a taint"),), "VALID", "12 in flight")
+    bad = Told((("store-slow", 0.9, "The store is slow"),), "VALID", "30 succeeded; 10 s a run")
+    outcomes = [
+        Outcome(TAINT, None, good, good),
+        Outcome(NONE, None, bad, bad),
+        Outcome(TAINT, None, None, None, ("no node",)),
+    ]
+    text = page(outcomes)
+    assert "First right: 1 of 3 with Prometheus (33%), 1 of 3 without (33%). False at 80 % or more: 1." in text
+    assert "| `untolerated-taint` 95%: Nodes \\| have a taint | `untolerated-taint` 95%:" in text
+    assert "| `store-slow` 90% **✗**: The store is slow; false: store-slow |" in text
+    assert "not performed: no node" in text
+    assert [line(each)[:5] for each in outcomes] == ["right", "WRONG", "taint"]
 
 
 def test_situations_have_names_of_their_own_that_a_namespace_may_have() -> None:
