@@ -19,6 +19,7 @@ _USUAL, _POLITE = os.nice(0), 10
 _LOADS = ("whole-load-tests", "more-load-tests", "further-load-tests")
 _MORE = (  # a third of the time each
     "test_docs.py", "contracts/test_plugins.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py",
+    "rehearse/test_situations.py",
 )  # fmt: skip
 _FURTHER = ("test_demo.py", "test_recover.py", "test_web_*.py", "test_store.py", "test_token.py")
 
