@@ -12,6 +12,7 @@ Manifest = dict[str, Any]
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"  # lists of conditions and containers are merged by name
 _WATCH_S = 5
+_UNAVAILABLE = 503
 _AWAY_S, _ATTEMPTS = 0.5, 120  # between attempts of a patient one, and how many
 
 
@@ -58,18 +59,23 @@ class Kube:
     def _ask(self, method: str, path: str, body: Manifest | None = None, kind: str = "application/json") -> Manifest:
         headers = {**self._headers, "Content-Type": kind}
         sent = None if body is None else json.dumps(body)
-        for attempt in range(1, self._attempts + 1):
-            try:
-                answer = self._http.request(method, self._url + path, body=sent, headers=headers, timeout=20.0)
-                break
-            except urllib3.exceptions.HTTPError:
-                if attempt == self._attempts:
-                    raise
-                threading.Event().wait(_AWAY_S)
+        answer = self._answered(method, self._url + path, body=sent, headers=headers)
         if answer.status // 100 != 2:
             raise RefusedError(answer.status, _message(answer.data.decode()))
         found: Manifest = json.loads(answer.data)
         return found
+
+    def _answered(self, method: str, url: str, **what: Any) -> urllib3.BaseHTTPResponse:
+        """The answer; a patient one asks again while nobody answers, or the server still starts."""
+        for _ in range(self._attempts - 1):
+            try:
+                answer = self._http.request(method, url, timeout=20.0, **what)
+                if answer.status != _UNAVAILABLE:
+                    return answer
+            except urllib3.exceptions.HTTPError:
+                pass
+            threading.Event().wait(_AWAY_S)
+        return self._http.request(method, url, timeout=20.0, **what)
 
     def follow(self, path: str, see: Callable[[str, Manifest], None], over: threading.Event) -> None:
         """Tell all changes of a collection from now on, ADDED, MODIFIED or DELETED, until it is over.
