@@ -158,7 +158,7 @@ def placed(situation: Situation, cluster: RealCluster, folder: Path) -> Iterator
         place.nodes = tuple(f"{situation.name}-{number}" for number in range(len(situation.nodes)))
         for name, cpu in zip(place.nodes, situation.nodes, strict=True):
             cluster.add_node(name, cpu=cpu)
-            stack.callback(_remove, cluster, name)
+            stack.callback(_remove, kube, name)
         for job in (place.kubelet.watch, place.kubelet.work):
             place._thread(job)
         stack.callback(place.over.set)
@@ -178,9 +178,10 @@ def _clear(place: Place) -> None:
         place.kube.delete(f"{place.path}/pods?gracePeriodSeconds=0")
 
 
-def _remove(cluster: RealCluster, name: str) -> None:
-    with suppress(Exception):  # the situation has removed it
-        cluster.remove_node(name)
+def _remove(kube: Kube, name: str) -> None:
+    for path in (f"/api/v1/nodes/{name}", f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}"):
+        with suppress(RefusedError):  # the situation has removed it
+            kube.delete(path)
 
 
 def arguments(situation: Situation, place: Place, manifest: Path) -> Sequence[str]:
