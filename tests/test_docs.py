@@ -155,10 +155,3 @@ def test_what_a_page_links_exists(page):
         linked = page.parent / path if path else page
         assert linked.exists(), f"{page.name} links {path}"
         assert not anchor or anchor in anchors(linked), f"{page.name} links {path}#{anchor}"
-
-
-def test_the_exit_codes_of_the_readme_are_the_products():
-    from harness.model import ExitCode
-
-    table = dict(re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
-    assert table == {str(int(code)): code.meaning for code in ExitCode}
