@@ -149,15 +149,18 @@ def declared(platform: Platform) -> tuple[Option, ...]:
 
 
 def groups(platform: Platform) -> dict[str, tuple[Option, ...]]:
-    """All options of a load test by what they are about, as ``--help`` and the web form group them."""
-    load = named("schedule") + schedule_options() + named("scenarios", "param-mode", "seed", "run-name")
+    """All options of a load test by what they are about, as ``--help`` and the web form group them.
+
+    The first group is what every test is asked for: a target's first option says what runs.
+    """
+    load = named("schedule") + schedule_options() + tuple(platform.OPTIONS[:1]) + named("scenarios", "slo")
     installation = named("simulate", "fault", "namespace") + OBSERVER
-    of_groups = {"Load": load, "Platform": installation, "Pipeline": platform.OPTIONS, "Web UI": WEB}
+    of_groups = {"Load": load, "Platform": installation, "Pipeline": tuple(platform.OPTIONS[1:]), "Web UI": WEB}
     placed = {each.name for options in (load, installation) for each in options}
     limits = tuple(each for each in LOAD if each.name not in placed)
     return {
         title: with_defaults(options, platform.DEFAULTS)
-        for title, options in {**of_groups, "Limits": limits}.items()
+        for title, options in {**of_groups, "Records and limits": limits}.items()
         if options
     }
 

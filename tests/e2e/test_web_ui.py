@@ -42,18 +42,36 @@ def choose_schedules_and_objectives(page):
     assert page.locator("input[name=slo]").input_value() == "failed_ratio < 0.9; p95(run.duration) < 20m"
 
 
+SECTIONS = ("Platform", "Pipeline", "Records and limits")
+
+
+def open_sections(page):
+    for name in SECTIONS:
+        page.locator(f"form button[data-group='{name}']").click()
+
+
 def check_groups(page):
-    """The fields stand in groups, by their names alone, and the simulated platform is named."""
-    page.get_by_label("Schedule", exact=True).wait_for()
-    page.get_by_role("heading", name="Limits").wait_for()
-    page.get_by_text("Leave it at 1: with the schedule spread, arrivals don't depend on users.").wait_for()
-    order = page.locator("form h3.pipeline-runs-group, form label").all_inner_texts()
-    headings = ["Load", "Platform", "Pipeline", "Limits"]
-    assert [text for text in order if text in headings] == ["Load", "Platform", "Pipeline", "Pipeline", "Limits"]
+    """Five things are asked; all else is folded in sections, which name what is set; the simulated platform is named."""
+    schedule = page.get_by_label("Schedule", exact=True)
+    schedule.wait_for()
+    page.get_by_role("button", name=re.compile("Platform.*fault: api-errors")).wait_for()
+    shown = page.locator("form input[name]:visible, form select[name]:visible, form textarea:visible")
+    assert shown.count() == 8, "address, schedule with three fields, pipeline, scenarios, objectives with their list"
+    users = page.locator("input[name=userCount]")
+    assert not users.is_visible()
+    schedule.select_option("concurrency")
+    users.wait_for()
+    schedule.select_option("spread")
+    open_sections(page)
+    order = page.locator("form h3.pipeline-runs-group button, form label").all_inner_texts()
+    assert [text for text in order if text in SECTIONS] == ["Pipeline", *SECTIONS]
     for field, value in {"fault": "store-full", "simulate": "demo", "param_mode": "columns"}.items():
         offered = page.locator(f"datalist#files-{field} option[value={value}]")
         offered.wait_for(state="attached")
-    places = [order.index(name) for name in ("Schedule", "Runs", "Platform", "Simulate", "Pipeline", "Limits", "Slo")]
+    places = [
+        order.index(name)
+        for name in ("Schedule", "Runs", "Pipeline", "Slo", "Platform", "Simulate", "Records and limits", "Drain")
+    ]
     assert places == sorted(places)
     assert {"Over", "Drain", "Scenarios", "Fault", "Experiment", "Namespace"} <= {*order}
     page.get_by_text(f"Simulated platform '{QUICK}'").wait_for()
@@ -124,6 +142,7 @@ def test_the_form_offers_files_of_the_folder_and_uploads_others(locust, page, tm
     assert field.get_attribute("list") == "files-scenarios"
     assert [each.get_attribute("value") for each in offered.all()] == ["mine.csv"]
     page.get_by_label("Schedule", exact=True).select_option("stages")
+    open_sections(page)
     for name in ("schedule file", "scenarios", "baseline", "simulate", "pipeline"):
         page.get_by_role("button", name=f"Upload a file for {name}").wait_for()
     page.screenshot(path=tmp_path / "form.png", full_page=True)

@@ -157,5 +157,6 @@ def test_every_option_has_one_group_and_the_form_begins_with_the_load():
     names = [each.name for options in found.values() for each in options]
     assert sorted(names) == sorted({each.name for each in declared(kfp)}), "each once"
     assert next(iter(found)) == "Load"
-    assert {"drain", "slo", "abort-on"} <= {each.name for each in found["Limits"]}
+    assert {"scenarios", "slo", "pipeline"} <= {each.name for each in found["Load"]}
+    assert {"drain", "seed", "abort-on"} <= {each.name for each in found["Records and limits"]}
     assert {"pipeline", "caching"} <= {each.name for each in found["Pipeline"]}

@@ -39,6 +39,7 @@
   const element = (name, className, text = "") => Object.assign(document.createElement(name), { className, textContent: text });
   const box = (input) => input.closest(".MuiFormControl-root");
   const GROUP_OF = Object.fromEntries(Object.entries(FORM.groups).flatMap(([title, names]) => names.map((name) => [name, title])));
+  const [ASKED] = Object.keys(FORM.groups), opened = new Set();  // titles of groups
   const OF_SCHEDULES = new Set(Object.values(FORM.schedules).flat());
 
   // Locust puts the whole help into the label, where it is cut off.
@@ -68,11 +69,30 @@
     label.after(lines);
   }
 
-  // The heading of a group stands before its first field.
+  // Every test is asked for the first group; the fields of the others are folded below a heading, which names what is set.
   function head(input) {
     const title = GROUP_OF[field(input)], before = box(input).previousElementSibling?.querySelector("input[name], select[name]");
+    if (title === ASKED) return;
+    box(input).classList.toggle("pipeline-runs-folded", !opened.has(title));
     if (before && GROUP_OF[field(before)] === title) return;
-    box(input).prepend(element("h3", "pipeline-runs-group", title));
+    const heading = element("h3", "pipeline-runs-group"), button = element("button", "", title);
+    button.type = "button";
+    button.dataset.group = title;
+    button.append(element("small", ""));
+    button.addEventListener("click", () => { opened.delete(title) || opened.add(title); fold(input.form); });
+    heading.append(button);
+    box(input).prepend(heading);
+  }
+
+  function fold(form) {
+    const fields = [...form.querySelectorAll("input[name], select[name]")].filter((input) => field(input) in GROUP_OF);
+    for (const input of fields) box(input).classList.toggle("pipeline-runs-folded", GROUP_OF[field(input)] !== ASKED && !opened.has(GROUP_OF[field(input)]));
+    for (const button of form.querySelectorAll("button[data-group]")) {
+      const open = opened.has(button.dataset.group), changed = (input) => input.value !== String(FORM.defaults[field(input)]) && input.value !== "";
+      const set = fields.filter((input) => GROUP_OF[field(input)] === button.dataset.group && changed(input));
+      button.setAttribute("aria-expanded", open);
+      button.querySelector("small").textContent = open ? "" : set.map((input) => `${field(input).replaceAll("_", " ")}: ${input.value}`).join(" · ");
+    }
   }
 
   function showSchedule(form) {
@@ -97,10 +117,10 @@
     note(host, `Simulated platform '${profile.value}'. Enter the address of a real one to load that.`, simulated);
   }
 
-  // Users come first in Locust's form, and most schedules need none.
-  function explainUsers(form) {
-    const users = form.querySelector("input[name=userCount]"), kind = form.querySelector("select[name=schedule]")?.value;
-    if (users && kind) note(users, `Leave it at 1: with the schedule ${kind}, arrivals don't depend on users.`, kind !== "concurrency");
+  // Users come first in Locust's form, and only a closed schedule has any.
+  function showUsers(form) {
+    const kind = form.querySelector("select[name=schedule]")?.value;
+    for (const input of form.querySelectorAll("input[name=userCount], input[name=spawnRate]")) box(input).hidden = Boolean(kind) && kind !== "concurrency";
   }
 
   // All that says what is sent is in there.
@@ -123,8 +143,9 @@
     }
     open(form);
     showSchedule(form);
+    fold(form);
     nameSimulator(form);
-    explainUsers(form);
+    showUsers(form);
   }
   const inputs = () => [...document.querySelectorAll("form input[name]")].filter((input) => choices && field(input) in choices);
   const row = (input) => input.closest(".MuiFormControl-root")?.querySelector(".pipeline-runs-upload");
