@@ -60,7 +60,8 @@ def form_of(platform: Platform, options: argparse.Namespace, folder: str) -> For
 def layout_of(platform: Platform) -> dict[str, Any]:
     """What `form.js` draws of the options, by the names of fields.
 
-    These are groups, of which the first is always shown, defaults, lists, what each schedule reads, and the values that are known of fields that take others, too.
+    These are groups, of which the first is always shown, defaults, lists, what each schedule reads, and the values that
+    are known of fields that take others, too.
     """
     # Imported here: a test without a web UI does without.
     from harness.simulator.faults import FAULTS, HETIDA_FAULTS
