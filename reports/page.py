@@ -85,7 +85,7 @@ def offline_page(template: str, drawn: Mapping[str, Figure], **values: object) -
         specs=Markup(specs.replace("<", "\\u003c")),  # noqa: S704  # JSON of our own figures, escaped here
         css=_asset("report.css"),
         js=_asset("report.js"),
-        plotly=_plotly() if drawn else "",
+        plot=_asset("plot.js", "harness") if drawn else "",
         **values,
     )
     return page.encode()
@@ -152,13 +152,6 @@ def _unbroken(text: str) -> Markup:
     return Markup("").join([*parts, escape(shown[end:])])
 
 
-def _asset(name: str) -> Markup:
-    return Markup((files("reports") / "templates" / name).read_text(encoding="utf-8"))  # noqa: S704  # our own file
-
-
-@cache
-def _plotly() -> Markup:
-    """Plotly's own script, so that the page needs no network."""
-    from plotly.offline import get_plotlyjs
-
-    return Markup(get_plotlyjs())  # noqa: S704  # the library's script
+def _asset(name: str, folder: str = "reports/templates") -> Markup:
+    package, *path = folder.split("/")
+    return Markup(files(package).joinpath(*path, name).read_text(encoding="utf-8"))  # noqa: S704  # our own file

@@ -1,6 +1,5 @@
 """The tab "Pipeline runs" of Locust's web UI: ledger, cluster, findings and verdict beside Locust's statistics."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -91,11 +90,8 @@ def add(web_ui: Any, source: Source) -> None:
     def file(name: str) -> Any:
         return send_from_directory(_FILES, name)
 
-    @pages.route(f"/{_KEY}/plotly.js")
-    def plotly() -> Any:
-        package = find_spec("plotly")  # importing it would delay arrivals
-        assert package is not None
-        assert package.origin is not None
-        return send_file(Path(package.origin).with_name("package_data") / "plotly.min.js", max_age=3600)
+    @pages.route(f"/{_KEY}/plot.js")
+    def plot() -> Any:
+        return send_file(Path(__file__).parents[1] / "plot.js", max_age=3600)
 
     web_ui.app.register_blueprint(pages, url_prefix=base or None)

@@ -1,4 +1,4 @@
-"""The figures of a report as Plotly descriptions, in the order in which the page shows them."""
+"""The figures of a report, in the order in which the page shows them."""
 
 from harness.analysis.result import Result
 from reports.figures import flow, hosts, phases, runs, scaling

@@ -1,13 +1,11 @@
-"""A figure and its pieces: Plotly descriptions in the page's colours.
+"""A figure and its pieces: descriptions for harness/plot.js, in Plotly's words and the page's colours.
 
 Colours are names of the page's CSS variables ("--good"); the page resolves them, so that light, dark and print each get
 their own.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import unescape
 from math import isfinite
 from typing import Any
 
@@ -15,15 +13,13 @@ from harness.analysis.result import Floats, Ints
 from harness.model.inert import visible
 from reports.document import tidy
 
-_MARKUP = re.compile("<(?!/?extra>)")  # but for what our own templates of hover texts have
-
 FEW = 10  # runs: with fewer, their axis gets one tick each
 Trace = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its title and caption. `key` is its element's id; `spec` has Plotly's `data` and `layout`."""
+    """A figure with its title and caption. `key` is its element's id; `spec` has `data` and `layout`."""
 
     key: str
     title: str
@@ -37,7 +33,7 @@ class Figure:
         if self.spec["layout"].get("showlegend") is False:
             return []
         named = ((t["name"], t.get("marker", t.get("line", {})).get("color")) for t in self.spec["data"])
-        return [(unescape(name), of) for name, of in named if of]
+        return [(name, of) for name, of in named if of]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ def bars(name: str, x: Floats, y: Floats, of: str, width: float) -> Trace:
 
 
 def spans(name: str, lane: Ints | Floats, start: Floats, end: Floats, of: str, unit: Unit, **more: object) -> Trace:
-    """Horizontal bars on lanes, from `start` to `end` (seconds); `more` is Plotly's."""
+    """Horizontal bars on lanes, from `start` to `end` (seconds); `more` are other keys of the trace."""
     return {
         "type": "bar", "orientation": "h", "name": name, "y": lane.tolist(), "base": (start / unit.seconds).tolist(),
         "x": ((end - start) / unit.seconds).tolist(), "width": 0.82, "marker": {"color": of},
@@ -86,7 +82,7 @@ def line(
     name: str, x: Iterable[float], y: Iterable[float], of: str, *, yaxis: str = "y", width: float = 1.5,
     dash: str = "solid", shape: str = "linear", **more: object,
 ) -> Trace:  # fmt: skip
-    """A line through the points that are finite; `more` is Plotly's."""
+    """A line through the points that are finite; `more` are other keys of the trace."""
     known = [(float(a), float(b)) for a, b in zip(x, y, strict=True) if isfinite(a) and isfinite(b)]
     stroke = {"color": of, "width": width, "dash": dash, "shape": shape}
     return {
@@ -123,9 +119,9 @@ def figure(
 
 
 def _inert(value: Any) -> Any:
-    """Plotly reads links and other markup out of any text; names of a platform are only text."""
+    """Names of a platform without control characters."""
     if isinstance(value, str):
-        return _MARKUP.sub("&lt;", visible(value))
+        return visible(value)
     if isinstance(value, dict):
         return {key: _inert(item) for key, item in value.items()}
     return [_inert(item) for item in value] if isinstance(value, list) else value

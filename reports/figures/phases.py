@@ -62,7 +62,7 @@ def phases(result: Result) -> Figure | None:
     if not found.runs:
         return None
     unit = unit_of(found.longest_s)
-    groups = found.groups[::-1]  # Plotly draws the first one at the bottom
+    groups = found.groups[::-1]  # the first one is drawn at the bottom
     traces: list[Trace] = [
         {
             "type": "bar", "orientation": "h", "name": phase, "y": [group.name for group in groups],

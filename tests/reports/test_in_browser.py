@@ -12,6 +12,7 @@ from harness.cli.report import rebuild
 from harness.store.folder import REPORT_HTML
 from reports.figures import figures
 from tests.reports.test_inert import NAMED, report_of
+from tests.support.e2e import ROOT
 from tests.support.timelines import burst
 
 __all__ = ["report_of"]
@@ -118,7 +119,7 @@ def test_the_page_is_accessible(browser, page_address, scheme):
 OUTSIDE = """() => [...document.querySelectorAll('.plot')].filter(plot => plot.data.some(trace => {
   const axes = [['x', trace.xaxis || 'x'], ['y', trace.yaxis || 'y']];
   return trace.type === 'scatter' && axes.some(([name, id]) => {
-    const [low, high] = [...plot._fullLayout[id.replace(/^(.)/, '$1axis')].range].sort((a, b) => a - b), room = (high - low) * 1e-6;
+    const [low, high] = [...plot.ranges[id]].sort((a, b) => a - b), room = (high - low) * 1e-6;
     return trace[name].some(value => value < low - room || value > high + room);
   });
 })).map(plot => plot.id)"""
@@ -220,7 +221,7 @@ def test_touch_over_a_plot_scrolls_the_page(browser, page_address):
     page.goto(address)
     page.wait_for_function("document.documentElement.dataset.drawn")
     page.locator("#plot-pods").evaluate("e => e.scrollIntoView({block: 'center', behavior: 'instant'})")
-    page.wait_for_function("document.elementFromPoint(200, 420).matches('.nsewdrag')")
+    page.wait_for_function("document.elementFromPoint(200, 420).closest('svg.main-svg') !== null")
     before = page.evaluate("scrollY")
     finger = context.new_cdp_session(page)
     finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": 200, "y": 420}]})
@@ -228,7 +229,7 @@ def test_touch_over_a_plot_scrolls_the_page(browser, page_address):
         finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": 200, "y": y}]})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.wait_for_function("before => scrollY > before + 50", arg=before, timeout=5000)
-    assert page.locator("#plot-pods .modebar-btn").count() == 3
+    assert page.locator("#plot-pods .plot-button").count() == 3
     context.close()
 
 
@@ -363,3 +364,38 @@ def test_a_poisoned_folder_runs_no_script_and_asks_nobody(browser, report_of, na
     assert page.evaluate("typeof window.poisoned") == "undefined"
     assert [each for each in seen if not each.startswith(("data:", "blob:"))] == []
     context.close()
+
+
+HOSTILE = """<body style="--rule:#ccc;--soft:#555;--bad:#a00"><div id="plot-x" style="width:600px;height:300px"></div>
+<script>%s</script><script>
+Plot.draw(document.getElementById("plot-x"), [
+  {type: "bar", orientation: "h", name: "<img src=x onerror=acted=1>", x: [1, 3], y: ["<i>a</i>", "b"], marker: {color: "--bad"},
+   hovertemplate: "%%{x:.4g} s<extra><b>of</b></extra>"}], {xaxis: {title: {text: "<u>s</u>"}}, yaxis: {}});
+</script>"""
+
+
+def test_names_in_a_plot_are_text_and_the_mouse_shows_values_and_zooms(browser, tmp_path):
+    page_file = tmp_path / "plot.html"
+    page_file.write_text(HOSTILE % (ROOT / "harness" / "plot.js").read_text(encoding="utf-8"))
+    page = browser.new_page(viewport={"width": 800, "height": 400})
+    page.goto(page_file.as_uri())
+    plot, ticks = page.locator("#plot-x"), page.locator(".ytick")
+    assert ticks.all_text_contents() == ["<i>a</i>", "b"]
+    assert page.locator("#plot-x :is(img, i, b, u)").count() == 0
+    shown, (low, high) = "document.getElementById('plot-x').layout.xaxis.range", (0.0, 3.12)
+    assert page.evaluate(shown) == pytest.approx([low, high])
+    box = plot.bounding_box()
+    at = {
+        name: (box["x"] + box["width"] * share, box["y"] + box["height"] * 0.3)
+        for name, share in (("a", 0.4), ("b", 0.8))
+    }
+    page.mouse.move(*at["a"])
+    assert plot.locator(".plot-hover").inner_text() == "3 s · <b>of</b>"
+    page.mouse.down()
+    page.mouse.move(*at["b"])
+    page.mouse.up()
+    zoomed = page.evaluate(shown)
+    assert low < zoomed[0] < zoomed[1] < high
+    page.mouse.dblclick(*at["a"])
+    assert page.evaluate(shown) == pytest.approx([low, high])
+    page.close()

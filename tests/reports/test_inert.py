@@ -101,7 +101,7 @@ def test_every_report_is_free_of_control_characters(report_of):
     for name in (REPORT_HTML, REPORT, REPORT_MARKDOWN, JUNIT):
         text = folder.read_bytes(name).decode()
         if name == REPORT_HTML:
-            text = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)  # Plotly's own code
+            text = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)  # our own code
         found = CONTROLS.search(text.replace("\x9b", "") if name == REPORT else text)  # it is a value of JSON there
         assert not found, (name, text[found.start() - 60 : found.end() + 20])
         if name == REPORT_MARKDOWN:
@@ -158,7 +158,7 @@ def test_an_error_names_a_hostile_file_harmlessly(tmp_path, capsys):
     assert not re.search(r"(?m)^\s*::", said)
 
 
-def test_names_in_figures_are_no_links():
+def test_names_in_figures_have_no_control_characters():
     drawn = figure(
         "k",
         "t",
@@ -167,7 +167,7 @@ def test_names_in_figures_are_no_links():
         {},
     )
     (trace,) = drawn.spec["data"]
-    assert trace["name"] == "&lt;a href='x'>\\u001b"
+    assert trace["name"] == "<a href='x'>\\u001b"
     assert trace["hovertemplate"] == "%{x}<extra>n</extra>"
     assert drawn.legend == [("<a href='x'>\\u001b", "--bad")]
 

@@ -7,7 +7,6 @@ from importlib.resources import files
 from xml.etree import ElementTree as ET
 
 import jsonschema
-import plotly.graph_objects as go
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,10 +87,8 @@ def test_an_unsealed_folder_gives_the_same_report(full_store, tmp_path):
 
 def test_the_page_is_one_small_file_without_external_requests(full_store):
     page = (full_store[0].path / REPORT_HTML).read_text()
-    assert len(page.encode()) < 6_000_000
-    own = page.replace((files("plotly") / "package_data" / "plotly.min.js").read_text(), "")
-    assert len(own) < 500_000
-    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", own)
+    assert len(page.encode()) < 500_000
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", page)
 
 
 def test_the_summary_says_verdict_finding_commands_and_ledger(full_store):
@@ -203,14 +200,6 @@ def test_an_invalid_test_meets_and_misses_no_slo(tmp_path):
     page = (folder.path / REPORT_HTML).read_text()
     assert page.count(": no verdict <small>") == 2
     assert page.index("<b>INVALID</b> the test has no verdict on the platform") < page.index("<h1>")
-
-
-def test_plotly_accepts_every_figure(full_store):
-    drawn = figures(full_store[1])
-    assert set(drawn) >= {"throughput", "phases", "phases-by-order", "submissions", "pending", "store-0"}
-    for figure in drawn.values():
-        plain = json.loads(re.sub(r'"--[a-z-]+"', '"#123456"', json.dumps(figure.spec)))
-        go.Figure(plain)  # raises on an unknown property or value
 
 
 def test_every_figure_is_on_the_page_even_when_no_run_finished(tmp_path):

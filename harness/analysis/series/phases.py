@@ -168,7 +168,8 @@ def pending_pods(timeline: Timeline) -> PendingPods | None:
     if not waited.size:
         return None
     longest = float(waited.max())
-    edges = np.linspace(min(0.0, float(waited.min())), longest * (1 + 1e-9) + 1e-9, _BINS + 1)
+    top = max(longest, 0.0)  # of clocks that disagree, all may be below 0
+    edges = np.linspace(min(0.0, float(waited.min())), top * (1 + 1e-9) + 1e-9, _BINS + 1)
     count = distinct(pods["pod"].to_numpy()[(pods["row"] >= 0).to_numpy(dtype=bool)])
     early = start < _FIRST_S
     return PendingPods(

@@ -16,11 +16,11 @@
     <p class="warning" role="alert" hidden></p>
     <dl class="counts"></dl>
     <dl class="facts"></dl>
-    <figure><figcaption>Runs in flight and ready nodes</figcaption><div class="chart" role="img"></div></figure>
+    <figure><figcaption><span class="runs">Runs in flight</span> <span class="nodes">ready nodes</span></figcaption><div class="chart" role="img"></div></figure>
     <div class="findings"><h2>Findings</h2><ul></ul></div>
     <pre class="verdict" hidden tabindex="0" aria-label="Verdict"></pre>`;
   const find = (selector) => panel.querySelector(selector);
-  let drawn = "", plotly = null, fetchedAt = 0;
+  let drawn = "", plotter = null, fetchedAt = 0;
 
   // Texts come from the platform: characters that would reorder or hide others are shown as their codes.
   const shown = (text) => String(text).replace(/[^\P{C}\n\t]/gu, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
@@ -86,39 +86,33 @@
   function draw(history) {
     const figure = find("figure"), chart = find(".chart"), last = history.at_s.length - 1;
     figure.hidden = last < 1;
-    if (last < 1 || !window.Plotly) return;
+    if (last < 1 || !window.Plot) return;
     const style = getComputedStyle(panel), color = (name) => style.getPropertyValue(name).trim();
     const state = `${last} ${history.at_s[last]} ${panel.dataset.theme} ${chart.clientWidth}`;
     if (state === drawn) return;
     drawn = state;
     const line = (name, y, look, more) => ({ type: "scatter", mode: "lines", name, x: history.at_s, y, line: look, ...more });
-    const axis = (more) => ({ rangemode: "tozero", gridcolor: color("--rule"), zeroline: false, color: color("--soft"), ...more });
+    const axis = (more) => ({ rangemode: "tozero", gridcolor: color("--rule"), ...more });
     const running = history.in_flight.map((count, place) => count + history.awaited[place]);
     const traces = [line("runs in flight", running, { color: color("--runs"), width: 2 }, { fill: "tozeroy", fillcolor: color("--wash") })];
     const most = Math.max(...history.ready_nodes.map((count) => count ?? 0));
     const nodes = history.ready_nodes.some((count) => count != null);
     if (nodes) traces.push(line("ready nodes", history.ready_nodes, { color: color("--nodes"), width: 2, shape: "hv" }, { yaxis: "y2" }));
     chart.setAttribute("aria-label", `Runs in flight: ${number(running[last])}` + (nodes ? `, ready nodes: ${history.ready_nodes[last] ?? "unknown"}` : ""));
-    window.Plotly.react(chart, traces, {
-      paper_bgcolor: "transparent", plot_bgcolor: "transparent", height: 280, margin: { l: 48, r: 48, t: 8, b: 40 },
-      font: { family: "inherit", size: 12, color: color("--soft") }, hovermode: "x unified", showlegend: true,
-      legend: { orientation: "h", y: 1.14, x: 0 },
-      hoverlabel: { bgcolor: color("--card"), font: { color: color("--ink") } },
-      xaxis: axis({ title: { text: "seconds", standoff: 4 }, showgrid: false }),
+    window.Plot.draw(chart, traces, {
+      height: 280, font: { size: 12, color: color("--soft") },
+      xaxis: axis({ title: { text: "seconds" }, showgrid: false }),
       yaxis: axis({ title: { text: "runs" } }),
-      yaxis2: axis({
-        title: { text: "nodes" }, overlaying: "y", side: "right", showgrid: false, tickmode: "linear", tick0: 0,
-        dtick: Math.max(1, Math.ceil(most / 5)), range: [0, 1.1 * Math.max(most, 1)], tickformat: ",d",
-      }),
-    }, { displayModeBar: false, responsive: true });
+      ...(nodes && { yaxis2: axis({ title: { text: "nodes" }, side: "right", showgrid: false, dtick: Math.max(1, Math.ceil(most / 5)), range: [0, 1.1 * Math.max(most, 1)] }) }),
+    });
   }
 
-  // The library is large: it is fetched when the tab is opened.
-  function fetchPlotly() {
-    if (plotly) return;
-    plotly = document.createElement("script");
-    plotly.src = `./${KEY}/plotly.js`;
-    document.head.append(plotly);
+  // Fetched when the tab is opened.
+  function fetchPlotter() {
+    if (plotter) return;
+    plotter = document.createElement("script");
+    plotter.src = `./${KEY}/plot.js`;
+    document.head.append(plotter);
   }
 
   function isOpen() {
@@ -138,7 +132,7 @@
     panel.hidden = !place || !isOpen();
     if (panel.hidden) return;
     panel.dataset.theme = theme();
-    fetchPlotly();
+    fetchPlotter();
     if (Date.now() - fetchedAt < EVERY_MS) return;
     fetchedAt = Date.now();
     try {
