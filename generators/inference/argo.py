@@ -10,9 +10,9 @@ from typing import Any
 
 from generators.inference.parameter import Parameter, Parameters
 from harness import reading
-from harness.model.argo_manifest import as_text, spec_of
+from harness.model.argo_manifest import as_text, over_template, spec_of
 from harness.model.errors import ConfigError
-from harness.targets.argo.manifest import read_manifest
+from harness.targets.argo.manifest import read_manifests
 from harness.targets.scenarios import InputType
 
 _BOOLEANS = {"true": True, "false": False}
@@ -24,14 +24,17 @@ def read_workflow_template(path: Path) -> Parameters:
     Raises:
         ConfigError: the file is no manifest, or it only refers to a template in the cluster.
     """
-    manifest = read_manifest(path)
+    manifest, *objects = read_manifests(path)
     spec = spec_of(manifest)
     if spec.get("workflowTemplateRef"):
         name = spec["workflowTemplateRef"].get("name")
-        raise ConfigError(
-            f"{path} refers to the template {name}, whose parameters are in the cluster",
-            "save that: kubectl get workflowtemplate NAME -o yaml",
-        )
+        template = next((each for each in objects if each["metadata"]["name"] == name), None)
+        if template is None:
+            raise ConfigError(
+                f"{path} refers to the template {name}, whose parameters are in the cluster",
+                "save that: kubectl get workflowtemplate NAME -o yaml",
+            )
+        spec = over_template(spec, spec_of(template))
     with reading.structured(path, "correct its spec.arguments.parameters"):
         given = list((spec.get("arguments") or {}).get("parameters") or ())
         metadata = manifest.get("metadata") or {}

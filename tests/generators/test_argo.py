@@ -5,7 +5,7 @@ import pytest
 from generators.cli import main
 from harness.model.argo_manifest import spec_of
 from harness.targets import argo
-from harness.targets.argo.manifest import inputs_of, read_manifest
+from harness.targets.argo.manifest import inputs_of, read_manifests
 from harness.targets.scenarios import ParamMode, read_scenarios
 
 TEMPLATE = """
@@ -56,7 +56,7 @@ def test_values_are_near_the_defaults_and_within_the_choices(template, tmp_path)
 
 def test_the_load_reads_every_cell(template, tmp_path):
     rows = generated(template, tmp_path)
-    inputs = inputs_of(spec_of(read_manifest(template)))
+    inputs = inputs_of(spec_of(read_manifests(template)[0]))
     assert len(read_scenarios(tmp_path / "s.csv", inputs, ParamMode())) == len(rows)
     assert main(["--check", str(tmp_path / "s.csv"), "--from-workflow-template", str(template)]) == 0
 
@@ -69,3 +69,9 @@ def test_a_workflow_that_only_refers_to_a_template_is_refused(template, tmp_path
     template.write_text(TEMPLATE.replace("entrypoint: main", "workflowTemplateRef: {name: hourly}"))
     assert main(["--from-workflow-template", str(template), "-o", str(tmp_path / "s.csv")]) == 2
     assert "refers to the template hourly" in capsys.readouterr().err
+
+
+def test_the_parameters_of_a_template_beside_the_workflow_that_refers_to_it_are_its_own(tmp_path):
+    refers = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: n-}\nspec: {workflowTemplateRef: {name: nightly}}\n"
+    (tmp_path / "both.yaml").write_text(f"{refers}---{TEMPLATE}")
+    assert {"rows", "size"} <= generated(tmp_path / "both.yaml", tmp_path)[0].keys()

@@ -50,11 +50,6 @@ def parse_reference(text: str) -> Reference:
     return Reference(_KINDS[kind.lower()], name)
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest in a YAML or JSON file that workflows are made from; see `read_manifests`."""
-    return read_manifests(path)[0]
-
-
 def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, Any]]:
     """The manifest in a YAML or JSON file that workflows are made from, and the objects that these need.
 
