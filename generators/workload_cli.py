@@ -15,15 +15,18 @@ import polars as pl
 
 from generators.document import Document, read_yaml
 from generators.files import STDOUT, whole_file, write_text
+from generators.inference.traces import FORMATS, read_trace, scaled, table
 from generators.schema import WORKLOAD, validate
 from generators.sources import Sources
 from generators.width_plot import plot, stage_for
 from generators.workload import Arrivals, Workload, arrivals, read_workload, widths
 from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.units import parse_duration
 from harness.svg import encoder
 
 _DEFAULT_SCENARIOS = 1000
+_MOST_TIMES = 100  # the jobs of a trace
 _EPILOG = """\
 examples:
   generate-scenarios workload --scenarios scenarios.csv
@@ -36,6 +39,8 @@ examples:
       phases, tenants and mixes of your own
   generate-scenarios workload --from-run runs/…
       arrivals of a recorded run
+  generate-scenarios workload --from-trace cluster_log.csv --format helios --window 7d..8d --scale 0.5 --jobs jobs.csv
+      half of a day of a public trace, and the requests and durations of its jobs as scenarios
 """
 
 
@@ -47,9 +52,16 @@ def run(argv: Sequence[str]) -> int:
     """
     options = command_line().parse_args(argv)
     picture = encoder(options.plot) if options.plot is not None else None
-    if options.from_run is not None and options.stages is not None:
+    recorded = options.from_run or options.from_trace
+    if recorded is not None and options.stages is not None:
         raise ConfigError("--stages needs a workload: a recorded run has none", "leave --from-run or --stages out")
-    if options.from_run is not None:
+    if options.from_trace is None and (options.jobs or options.format or options.window or options.scale):
+        raise ConfigError("--format, --window, --scale and --jobs belong to a trace", "add --from-trace FILE")
+    phases: list[tuple[str, float]] = []
+    if options.from_trace is not None:
+        seed = options.seed or 0
+        found, stage_s, duration_s, phases, source = *_traced(options, seed), [], options.from_trace.name
+    elif options.from_run is not None:
         found, stage_s, duration_s, phases, seed, source = *_recorded(options.from_run), [], None, options.from_run.name
     else:
         workload, source, digest = _workload(options)
@@ -86,6 +98,11 @@ def command_line() -> argparse.ArgumentParser:
     source.add_argument("--spec", type=Path, metavar="FILE", help="a workload: phases, tenants, mixes (YAML)")
     source.add_argument("--for", dest="length", metavar="D", help="one phase of this length, with --width")
     source.add_argument("--from-run", type=Path, metavar="RUN", help="the arrivals of a recorded run")
+    source.add_argument("--from-trace", type=Path, metavar="FILE", help="the jobs of a public trace, with --format")
+    parser.add_argument("--format", choices=FORMATS, help="of the trace")
+    parser.add_argument("--window", metavar="FROM..TO", help="part of the trace, such as 2d..2d6h after its first job")
+    parser.add_argument("--scale", metavar="F", help="so many times the jobs of the trace, such as 2x or 0.5")
+    parser.add_argument("--jobs", type=Path, metavar="FILE", help="also write the jobs of the trace as scenarios (CSV)")
     parser.add_argument("--width", metavar="MIN..MAX", default="10..50", help="with --for: runs started per stage")
     parser.add_argument("--variation", type=int, help="with --for: maximum change of the width between stages")
     parser.add_argument("--stage", metavar="D", default="5m", help="with --for: length of a stage (default: 5m)")
@@ -134,6 +151,46 @@ def _scenarios(options: argparse.Namespace) -> pl.DataFrame:
     if "id" not in table.columns:
         raise ConfigError(f"{options.scenarios} has no column id", "create the file with generate-scenarios")
     return table
+
+
+def _traced(options: argparse.Namespace, seed: int) -> tuple[Arrivals, float, float]:
+    """The arrivals of a trace; its jobs are scenarios of their own."""
+    import numpy as np
+
+    if options.format is None:
+        raise ConfigError("--from-trace needs a format", f"add --format: one of {', '.join(FORMATS)}")
+    jobs = read_trace(options.from_trace, options.format, _window(options.window))
+    if options.scale is not None:
+        jobs = scaled(jobs, _factor(options.scale), seed)
+    if not jobs:
+        raise ConfigError("--scale: no job is left", "give a larger factor")
+    if options.jobs is not None:
+        with whole_file(options.jobs) as out:
+            out.write(table(jobs))
+    due_s = np.array([job.submitted_s for job in jobs])
+    duration_s = float(due_s[-1]) + 1.0
+    ids = tuple(str(number) for number in range(1, len(jobs) + 1))
+    return Arrivals(due_s, tuple(job.user for job in jobs), ids), stage_for(duration_s), duration_s
+
+
+def _window(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    begin, dots, end = text.partition("..")
+    window = (parse_duration(begin or "0s"), parse_duration(end or "0s"))
+    if not dots or window[1] <= window[0]:
+        raise ConfigError(f"--window: '{text}' is not a part of a trace", "write it as 2d..2d6h")
+    return window
+
+
+def _factor(text: str) -> float:
+    try:
+        factor = float(text.removesuffix("x"))
+    except ValueError:
+        factor = 0.0
+    if not 0.0 < factor <= _MOST_TIMES:
+        raise ConfigError(f"--scale: '{text}' is not a factor above 0 and up to {_MOST_TIMES}", "write it as 2x or 0.5")
+    return factor
 
 
 def _recorded(path: Path) -> tuple[Arrivals, float, float]:

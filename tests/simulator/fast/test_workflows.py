@@ -6,7 +6,7 @@ import yaml
 from harness.model import Event, PodSpans, Scenario, Span, Submission
 from harness.model.errors import ConfigError
 from harness.model.phases import OF_TASK
-from harness.simulator.engine.distributions import fixed
+from harness.simulator.engine.distributions import Amount, Fixed, fixed
 from harness.simulator.fast import Arrival, simulate, simulate_compactly
 from harness.simulator.profile import Step
 from tests.support.argo_platform import FAILS, WORK, dag, recorded, task
@@ -78,6 +78,14 @@ def test_templates_and_limits_come_from_the_documents_beside_the_workflow():
     assert second.started_at >= first.ended_at
     with pytest.raises(ConfigError, match="template shared"):
         simulated(spec)
+
+
+def test_a_steps_duration_follows_a_parameter_although_argo_passes_texts():
+    longer = Step(duration=Amount(Fixed(1.0), "seconds"), **WORK)
+    spec = dag(task("a"), arguments={"parameters": [{"name": "seconds", "value": "1"}]})
+    records = simulated(spec, steps=(longer,), values={"seconds": 40})
+    (running,) = (each for each in records if isinstance(each, Span) and each.phase == "running")
+    assert running.ended_at - running.started_at == 40 * 10**9
 
 
 def test_the_same_seed_gives_the_same_records():

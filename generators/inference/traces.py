@@ -1,0 +1,247 @@
+"""Public traces of clusters as arrivals: when jobs were submitted, by whom, what they requested and how long they took.
+
+The columns are those that the projects describe: Alibaba's cluster-trace-v2018 (``batch_task.csv``) and
+cluster-trace-gpu-v2020 (``pai_task_table.csv``), Helios (``cluster_log.csv``), Acme (``trace_*.csv``), Philly
+(``cluster_job_log``), and WfCommons' WfFormat 1.5. Names are replaced: users become ``tenant-1``, ``tenant-2`` …
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+from harness import reading
+from harness.model.errors import ConfigError
+
+_MOST_JOBS = 1_000_000
+_MOST_BYTES = 2**34
+_DEPENDENCIES = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")
+_PERCENT, _GIB = 100.0, 2.0**30
+_ALIBABA_2018 = ("task", "instances", "kind", "job", "status", "start", "end", "cpu", "memory")
+_ALIBABA_PAI = ("job", "task", "instances", "status", "start", "end", "cpu", "memory", "gpu", "gpu_type")
+# The names of a column, the first that a file has counts.
+_SUBMITTED = ("submit_time", "submitted_time", "submitted", "due_s", "start_time")
+_USER, _JOB = ("vc", "tenant", "user"), ("job_id", "job", "id")
+_DURATION, _CPU = ("duration", "duration_s"), ("cpu_num", "cpu", "cpus")
+_MEMORY, _GPUS = ("mem_per_pod_GB", "memory_gib"), ("gpu_num", "gpus", "gpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of a job: seconds, cores, GiB and GPUs of each of its instances; 0 where the trace does not say."""
+
+    name: str
+    duration_s: float
+    cpu: float = 0.0
+    memory_gib: float = 0.0
+    gpus: float = 0.0
+    instances: int = 1
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Job:
+    """A job, submitted so many seconds after the first one of the trace."""
+
+    submitted_s: float
+    user: str
+    tasks: list[Task] = field(default_factory=list)
+
+
+def read_trace(path: Path, kind: str, window: tuple[float, float] | None = None) -> list[Job]:
+    """The jobs of a trace by submission, with other names for users; `window` is a part of it, in seconds.
+
+    Raises:
+        ConfigError: it can't be read, or holds no job.
+    """
+    hint = f"give a file of {kind}, or another --format: {', '.join(FORMATS)}"
+    try:
+        with reading.structured(path, hint), reading.open_file(path, _MOST_BYTES) as file:
+            jobs = FORMATS[kind](io.TextIOWrapper(file, "utf-8-sig", newline=""), path)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", hint) from error
+    except csv.Error as error:
+        raise ConfigError(f"{path} is damaged: {error}", hint) from error
+    if not jobs:
+        raise ConfigError(f"{path} holds no job", hint)
+    jobs.sort(key=lambda job: job.submitted_s)
+    first = jobs[0].submitted_s + (window[0] if window else 0.0)
+    last = jobs[0].submitted_s + window[1] if window else jobs[-1].submitted_s
+    kept = [job for job in jobs if first <= job.submitted_s <= last]
+    if not kept:
+        whole_s = jobs[-1].submitted_s - jobs[0].submitted_s
+        raise ConfigError("--window: no job was submitted in it", f"the trace lasts {whole_s:,.0f} s")
+    names: dict[str, str] = {}
+    return [
+        Job(job.submitted_s - first, names.setdefault(job.user, f"tenant-{len(names) + 1}"), job.tasks) for job in kept
+    ]
+
+
+def scaled(jobs: Sequence[Job], factor: float, seed: int) -> list[Job]:
+    """`factor` times as many jobs: each is left out or repeated at random, repeated ones before the next job."""
+    random, found = Random(f"{seed}/scale"), []
+    for k, job in enumerate(jobs):
+        until_s = jobs[k + 1].submitted_s - job.submitted_s if k + 1 < len(jobs) else 0.0
+        copies = int(factor) + (random.random() < factor % 1)
+        found += [
+            replace(job, submitted_s=job.submitted_s + (random.random() * until_s if copy else 0.0))
+            for copy in range(copies)
+        ]
+    return sorted(found, key=lambda job: job.submitted_s)
+
+
+def table(jobs: Sequence[Job]) -> bytes:
+    """The scenarios of the jobs as CSV: the whole job's duration and requests, and its tasks as JSON."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["id", "scenario_name", "tenant", "duration_s", "cpu", "memory_gib", "gpus", "pods", "tasks"])
+    for number, job in enumerate(jobs, start=1):
+        whole = [
+            sum(getattr(task, name) * task.instances for task in job.tasks) for name in ("cpu", "memory_gib", "gpus")
+        ]
+        tasks = json.dumps([asdict(task) for task in job.tasks], separators=(",", ":"))
+        pods = sum(task.instances for task in job.tasks)
+        lasts = f"{longest_s(job.tasks):g}"
+        writer.writerow([number, f"job-{number}", job.user, lasts, *(f"{each:g}" for each in whole), pods, tasks])
+    return out.getvalue().encode()
+
+
+def longest_s(tasks: Sequence[Task]) -> float:
+    """How long a job takes with unlimited resources: its critical path; tasks that wait for each other don't wait."""
+    left, ends = {task.name: task for task in tasks}, dict[str, float]()
+    while left:
+        ready = [task for task in left.values() if not any(each in left for each in task.needs)] or [*left.values()]
+        begun = {task.name: max((ends.get(each, 0.0) for each in task.needs), default=0.0) for task in ready}
+        ends |= {task.name: begun[task.name] + task.duration_s for task in ready}
+        left = {name: task for name, task in left.items() if name not in begun}
+    return max(ends.values(), default=0.0)
+
+
+def _named(file: io.TextIOWrapper, path: Path) -> list[Job]:
+    """A row for each job, with a header: Helios, Acme, and tables of one's own."""
+    reader = csv.DictReader(file)
+    header = reader.fieldnames or []
+    columns = {names[0]: next((each for each in names if each in header), "") for names in
+               (_SUBMITTED, _USER, _JOB, _DURATION, _CPU, _MEMORY, _GPUS)}  # fmt: skip
+    if not columns[_SUBMITTED[0]]:
+        raise ConfigError(f"{path} has no column of submissions", f"name one of {', '.join(_SUBMITTED)}")
+    return _bounded((_job(row, columns) for row in reader), path)
+
+
+def _job(row: Mapping[str, str], columns: Mapping[str, str]) -> Job:
+    lasts, cpu, memory, gpus = (_amount(row, columns[names[0]]) for names in (_DURATION, _CPU, _MEMORY, _GPUS))
+    nodes = max(1, int(_amount(row, "node_num")))
+    task = Task("job", lasts, cpu / nodes, memory, gpus / nodes, nodes)
+    return Job(_instant(row[columns[_SUBMITTED[0]]]), row.get(columns[_USER[0]]) or "", [task])
+
+
+def _grouped(rows: Iterator[tuple[str, Task, float]], path: Path) -> list[Job]:
+    """Jobs of several rows, each with a task; a job begins with its first task."""
+    jobs: dict[str, Job] = {}
+    for name, task, started in rows:
+        job = jobs.setdefault(name, Job(started, ""))
+        job.submitted_s = min(job.submitted_s, started)
+        job.tasks.append(task)
+        if len(jobs) > _MOST_JOBS:
+            raise _too_many(path)
+    return list(jobs.values())
+
+
+def _alibaba_2018(file: io.TextIOWrapper, path: Path) -> list[Job]:
+    def rows() -> Iterator[tuple[str, Task, float]]:
+        for row in (dict(zip(_ALIBABA_2018, cells, strict=False)) for cells in csv.reader(file)):
+            known = _DEPENDENCIES.fullmatch(row["task"])
+            needs = tuple(filter(None, known[2].split("_"))) if known else ()
+            started, name = _number(row["start"]), known[1] if known else row["task"]
+            lasts, cpu = max(0.0, _amount(row, "end") - started), _amount(row, "cpu") / _PERCENT
+            yield (
+                row["job"],
+                Task(name, lasts, cpu, instances=max(1, int(_amount(row, "instances"))), needs=needs),
+                started,
+            )
+
+    return _grouped(rows(), path)
+
+
+def _alibaba_pai(file: io.TextIOWrapper, path: Path) -> list[Job]:
+    def rows() -> Iterator[tuple[str, Task, float]]:
+        for row in (dict(zip(_ALIBABA_PAI, cells, strict=False)) for cells in csv.reader(file)):
+            if row["start"] not in {"", "start_time"}:  # it never started, or is the header
+                started = _number(row["start"])
+                requests = _amount(row, "cpu") / _PERCENT, _amount(row, "memory"), _amount(row, "gpu") / _PERCENT
+                lasts, instances = max(0.0, _amount(row, "end") - started), max(1, int(_amount(row, "instances")))
+                yield row["job"], Task(row["task"], lasts, *requests, instances), started
+
+    return _grouped(rows(), path)
+
+
+def _amount(row: Mapping[str, str], name: str) -> float:
+    return _number(row.get(name) or "0")
+
+
+def _philly(file: io.TextIOWrapper, path: Path) -> list[Job]:
+    def jobs() -> Iterator[Job]:
+        for each in reading.parse_json(file.read(), path):
+            ran = [it for it in each["attempts"] if _known(it.get("start_time")) and _known(it.get("end_time"))]
+            lasts = sum(_instant(it["end_time"]) - _instant(it["start_time"]) for it in ran)
+            gpus = sum(len(it["gpus"]) for it in (each["attempts"][-1]["detail"] if each["attempts"] else ()))
+            yield Job(_instant(each["submitted_time"]), str(each["vc"]), [Task("job", lasts, gpus=float(gpus))])
+
+    return _bounded(jobs(), path)
+
+
+def _wfformat(file: io.TextIOWrapper, path: Path) -> list[Job]:
+    """One workflow, submitted at once."""
+    whole = reading.parse_json(file.read(), path)["workflow"]
+    ran = {str(each["id"]): each for each in (whole.get("execution") or {}).get("tasks") or ()}
+    tasks = []
+    for each in whole["specification"]["tasks"]:
+        its = ran.get(str(each["id"]), {})
+        memory = float(its.get("memoryInBytes") or 0.0) / _GIB
+        lasts, cores = float(its.get("runtimeInSeconds") or 0.0), float(its.get("coreCount") or 0.0)
+        tasks.append(Task(str(each["id"]), lasts, cores, memory, needs=tuple(map(str, each.get("parents") or ()))))
+    return [Job(0.0, "", tasks)] if tasks else []
+
+
+def _bounded(jobs: Iterator[Job], path: Path) -> list[Job]:
+    found: list[Job] = []
+    for job in jobs:
+        found.append(job)
+        if len(found) > _MOST_JOBS:
+            raise _too_many(path)
+    return found
+
+
+def _too_many(path: Path) -> ConfigError:
+    return ConfigError(f"{path} holds more than {_MOST_JOBS:,} jobs", "give a part of the file")
+
+
+def _known(text: str | None) -> bool:
+    return text not in {None, "", "None"}
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not abs(value) < 1e15:
+        raise ValueError(f"{text} is no amount")
+    return value
+
+
+def _instant(text: str) -> float:
+    """Seconds of a number or a timestamp; one without a zone is in UTC."""
+    try:
+        return _number(text)
+    except ValueError:
+        at = datetime.fromisoformat(text.removesuffix(" PST").removesuffix(" PDT"))
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+FORMATS: Mapping[str, Callable[[io.TextIOWrapper, Path], list[Job]]] = {
+    "alibaba-2018": _alibaba_2018, "alibaba-pai-2020": _alibaba_pai, "helios": _named, "acme": _named,
+    "philly": _philly, "wfformat": _wfformat, "csv": _named,
+}  # fmt: skip

@@ -1,0 +1,144 @@
+"""``generate-scenarios workload --from-trace``: small files in the shapes of the public traces."""
+
+import csv
+import json
+
+import pytest
+
+from generators.cli import main
+from generators.inference.traces import FORMATS, Task, longest_s, read_trace, scaled
+from harness.model.errors import ConfigError
+
+FILES = {
+    "alibaba-2018": "M1,2,1,j1,Terminated,100,160,50,0.5\nR2_1,1,1,j1,Terminated,160,190,100,0.5\ntask_x==,1,1,j2,Failed,130,140,,\n",
+    "alibaba-pai-2020": "j1,ps,1.0,Terminated,100.0,190.0,600.0,30.0,0.0,MISC\nj1,worker,2.0,Terminated,101.0,190.0,400.0,10.0,50.0,V100\n"
+    "j2,t,1.0,Waiting,,,,,,\nj3,t,1.0,Failed,130.0,140.0,100.0,1.0,100.0,T4\n",
+    "helios": "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+    "1,u,vcA,8,16,2,COMPLETED,2020-06-09 18:41:00,x,x,90,0\n2,v,vcB,0,1,1,FAILED,2020-06-09 18:41:30,x,x,10,0\n",
+    "acme": "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,type,state,submit_time,duration,queue\n"
+    "a,u1,2,8,16,5,Other,FAILED,2023-03-01 00:18:00+08:00,90,1\nb,u2,1,0,1,1,Other,COMPLETED,2023-02-28 16:18:30+00:00,10,1\n",
+    "philly": json.dumps([
+        {"status": "Pass", "vc": "a", "jobid": "1", "user": "u", "submitted_time": "2017-10-07 01:11:00", "attempts": [
+            {"start_time": "2017-10-07 01:12:00", "end_time": "2017-10-07 01:13:00", "detail": []},
+            {"start_time": "2017-10-07 01:14:00", "end_time": "2017-10-07 01:14:30",
+             "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1", "gpu2", "gpu3"]}, {"ip": "m2", "gpus": ["gpu0"] * 4}]}]},
+        {"status": "Killed", "vc": "b", "jobid": "2", "user": "v", "submitted_time": "2017-10-07 01:11:30", "attempts": [
+            {"start_time": None, "end_time": None, "detail": []}]},
+    ]),
+    "wfformat": json.dumps({"name": "w", "workflow": {
+        "specification": {"tasks": [{"id": "b", "name": "b", "parents": ["a"]}, {"id": "a", "name": "a", "parents": []}]},
+        "execution": {"tasks": [{"id": "a", "runtimeInSeconds": 60, "coreCount": 2, "memoryInBytes": 2**30},
+                                {"id": "b", "runtimeInSeconds": 30}]}}}),
+    "csv": "tenant,submitted,duration_s,cpu,gpus\nx,10,90,16,8\ny,40,10,1,0\n",
+}  # fmt: skip
+
+
+@pytest.fixture(params=FILES)
+def trace(request, tmp_path):
+    path = tmp_path / "trace"
+    path.write_text(FILES[request.param])
+    return request.param, path
+
+
+def test_every_format_is_tried_here():
+    assert FILES.keys() == FORMATS.keys()
+
+
+def test_jobs_have_their_submissions_durations_and_requests(trace):
+    kind, path = trace
+    first, *rest = read_trace(path, kind)
+    assert (first.submitted_s, longest_s(first.tasks)) == (0.0, 90.0)
+    assert [(job.submitted_s, longest_s(job.tasks)) for job in rest] in ([], [(30.0, 10.0)], [(30.0, 0.0)])
+    whole = [
+        sum(getattr(task, name) * task.instances for task in first.tasks) for name in ("cpu", "memory_gib", "gpus")
+    ]
+    assert whole == {
+        "alibaba-2018": [2.0, 0.0, 0.0], "alibaba-pai-2020": [14.0, 50.0, 1.0], "helios": [16.0, 0.0, 8.0],
+        "acme": [16.0, 10.0, 8.0], "philly": [0.0, 0.0, 8.0], "wfformat": [2.0, 1.0, 0.0], "csv": [16.0, 0.0, 8.0],
+    }[kind]  # fmt: skip
+
+
+def test_dependencies_are_carried_through(tmp_path):
+    (tmp_path / "t").write_text(FILES["alibaba-2018"])
+    assert [(task.name, task.needs, task.instances) for task in read_trace(tmp_path / "t", "alibaba-2018")[0].tasks] == [
+        ("1", (), 2), ("2", ("1",), 1),
+    ]  # fmt: skip
+    assert longest_s([Task("a", 1.0, needs=("b",)), Task("b", 2.0, needs=("a",))]) == 2.0
+
+
+def test_users_have_other_names(tmp_path):
+    (tmp_path / "t").write_text(FILES["helios"])
+    assert [job.user for job in read_trace(tmp_path / "t", "helios")] == ["tenant-1", "tenant-2"]
+
+
+def run(path, kind, tmp_path, *options):
+    code = main(
+        ["workload", "--from-trace", str(path), "--format", kind, "-o", str(tmp_path / "s.csv"), "--quiet", *options]
+    )
+    return code, list(csv.DictReader((tmp_path / "s.csv").open())) if code == 0 else []
+
+
+def test_a_schedule_and_the_jobs_as_scenarios_are_written(trace, tmp_path):
+    code, arrivals = run(trace[1], trace[0], tmp_path, "--jobs", str(tmp_path / "jobs.csv"))
+    jobs = list(csv.DictReader((tmp_path / "jobs.csv").open()))
+    assert code == 0
+    assert [each["scenario_id"] for each in arrivals] == [each["id"] for each in jobs]
+    assert (float(arrivals[0]["due_s"]), jobs[0]["duration_s"]) == (0.0, "90")
+    assert json.loads(jobs[0]["tasks"])[0]["name"]
+
+
+def test_a_window_and_a_scale_choose_jobs(tmp_path):
+    rows = "\n".join(f"x,{k * 10},5" for k in range(1000))
+    (tmp_path / "t").write_text(f"tenant,submitted,duration_s\n{rows}\n")
+    jobs = read_trace(tmp_path / "t", "csv", (100.0, 199.0))
+    assert [job.submitted_s for job in jobs] == [k * 10.0 for k in range(10)]
+    every = read_trace(tmp_path / "t", "csv")
+    assert len(scaled(every, 2.0, 1)) == 2000
+    assert 400 < len(scaled(every, 0.5, 1)) < 600
+    assert scaled(every, 1.5, 1) == scaled(every, 1.5, 1)
+    _, arrivals = run(tmp_path / "t", "csv", tmp_path, "--window", "0s..90s", "--scale", "2x")
+    assert len(arrivals) == 20
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "\x00",
+        "a,b\n1,2\n",
+        "{",
+        "[]",
+        '{"workflow": 1}',
+        '[{"attempts": 1}]',
+        "x,submitted\ny,1e400\n",
+        "\n\n",
+    ],
+)
+def test_what_is_no_trace_is_refused(tmp_path, kind, text):
+    (tmp_path / "t").write_text(text)
+    with pytest.raises(ConfigError):
+        read_trace(tmp_path / "t", kind)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--window", "1h"),
+        ("--window", "2h..1h"),
+        ("--window", "9d..10d"),
+        ("--scale", "0"),
+        ("--scale", "x"),
+        ("--scale", "1e9"),
+        ("--stages", "s.yaml"),
+    ],
+)
+def test_wrong_options_of_a_trace_are_refused(tmp_path, options):
+    (tmp_path / "t").write_text(FILES["csv"])
+    assert run(tmp_path / "t", "csv", tmp_path, *options)[0] == 2
+
+
+def test_options_of_a_trace_need_one(tmp_path):
+    assert main(["workload", "--window", "1h..2h", "-o", str(tmp_path / "s.csv")]) == 2
+    assert main(["workload", "--from-trace", str(tmp_path / "none"), "--format", "csv"]) == 2
