@@ -381,7 +381,7 @@ class Reconciliation:
             flag=call.flag, reference=call.reference, after=call.after,
         )  # fmt: skip
         self.run.nodes[call.name] = made
-        self.run.unsaid += 1
+        self.run.unsaid += kind != SKIP
         return made
 
     def group(self, name: str, kind: str, around: Node, task: Spec | None = None) -> Node:
@@ -392,6 +392,7 @@ class Reconciliation:
             name, kind, template, "", around.name, self.now, flag={}, reference=reference, after=around.after
         )  # fmt: skip
         self.run.nodes[name] = made
+        self.run.unsaid += 1
         return made
 
     def skipped(self, name: str, step: Spec, boundary: str, phase: str, why: str) -> Node:
@@ -415,7 +416,7 @@ class Reconciliation:
         node.end(phase, self.now, message)
         if node.type in {STEPS, DAG}:
             self._end_daemons(node)
-        self.run.unsaid += 1
+        self.run.unsaid += node.type != SKIP
         self.freed += self._locks.release(self.run.holder(node.name))
 
     def _end_daemons(self, group: Node) -> None:

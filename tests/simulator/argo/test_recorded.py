@@ -125,3 +125,22 @@ def test_a_finished_workflow_is_removed_after_its_time_to_live():
     assert platform.get("ttl")["status"]["phase"] == "Succeeded"
     platform.run(40.0)
     assert platform.names() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "retries", "pods", "updates", "events"),
+    [("one-pod", 2, 1, 2, 6), ("plain-one-pod", 0, 1, 2, 4), ("plain-steps", 0, 3, 3, 14), ("plain-dag", 0, 4, 4, 12)],
+)
+def test_a_workflow_costs_the_controller_the_recorded_requests(name, retries, pods, updates, events):
+    workflow = recorded(name)
+    platform = ArgoPlatform(
+        *steps_of(workflow), controller={"error_retries": retries, "requeue_s": 10.0, "settle_s": 1.0, "argo": "4.0"}
+    )
+    platform.create("Workflow", name, spec=workflow["spec"])
+    platform.run(200.0)
+    client = platform.platform.controller.client
+    assert client.counts == {
+        "configmaps get": 1, "pods create": pods, "workflows update": updates,
+        "workflowtaskresults deletecollection": 1,
+    }  # fmt: skip
+    assert client.events.sent == events
