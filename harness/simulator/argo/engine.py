@@ -158,7 +158,7 @@ class Reconciliation:
         if self._depth >= _MOST_DEEP or len(self.run.nodes) >= _MOST_NODES:
             return self._error(call, _TOO_DEEP if self._depth >= _MOST_DEEP else _TOO_MANY)
         strategy = template.get("retryStrategy") or self._retry_default
-        if "{{" in str(strategy):
+        if strategy is not self._retry_default and "{{" in str(strategy):
             try:
                 strategy = filled(strategy, self._scope(call, template))
             except ExpressionError as error:
@@ -417,7 +417,8 @@ class Reconciliation:
         if node.type in {STEPS, DAG}:
             self._end_daemons(node)
         self.run.unsaid += node.type != SKIP
-        self.freed += self._locks.release(self.run.holder(node.name))
+        if self._locks:
+            self.freed += self._locks.release(self.run.holder(node.name))
 
     def _end_daemons(self, group: Node) -> None:
         """Daemons end with the steps around them."""

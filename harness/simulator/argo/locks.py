@@ -31,6 +31,10 @@ class Locks:
         self._limit = limit
         self._locks: dict[str, _Lock] = {}
 
+    def __bool__(self) -> bool:
+        """Whether anything was ever locked: most workflows lock nothing."""
+        return bool(self._locks)
+
     def acquire(self, wanted: Mapping[str, Any], namespace: str, holder: str, priority: int) -> str:
         """Take all locks of a ``synchronization``; "" if the holder has them now, otherwise why it waits.
 

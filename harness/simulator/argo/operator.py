@@ -146,10 +146,9 @@ class Unfolding:
 
     def release(self, workflow: Run) -> None:
         """See `Operator.release`: its locks, for which others may wait."""
-        freed = self.locks.release(workflow.holder())
-        for node in workflow.nodes:
-            freed += self.locks.release(workflow.holder(node))
-        self._wake(freed)
+        if self.locks:
+            holders = workflow.holder(), *map(workflow.holder, workflow.nodes)
+            self._wake([each for holder in holders for each in self.locks.release(holder)])
 
     def _wake(self, holders: list[str]) -> None:
         for holder in holders:
