@@ -15,7 +15,7 @@ import polars as pl
 
 from generators.document import Document, read_yaml
 from generators.files import STDOUT, whole_file, write_text
-from generators.inference.traces import FORMATS, read_trace, scaled, table
+from generators.inference.traces import FORMATS, RUN_FOLDER, read_trace, scaled, table
 from generators.schema import WORKLOAD, validate
 from generators.sources import Sources
 from generators.width_plot import plot, stage_for
@@ -99,7 +99,7 @@ def command_line() -> argparse.ArgumentParser:
     source.add_argument("--for", dest="length", metavar="D", help="one phase of this length, with --width")
     source.add_argument("--from-run", type=Path, metavar="RUN", help="the arrivals of a recorded run")
     source.add_argument("--from-trace", type=Path, metavar="FILE", help="the jobs of a public trace, with --format")
-    parser.add_argument("--format", choices=FORMATS, help="of the trace")
+    parser.add_argument("--format", choices=(*FORMATS, RUN_FOLDER), help="of the trace; run is a run folder")
     parser.add_argument("--window", metavar="FROM..TO", help="part of the trace, such as 2d..2d6h after its first job")
     parser.add_argument("--scale", metavar="F", help="so many times the jobs of the trace, such as 2x or 0.5")
     parser.add_argument("--jobs", type=Path, metavar="FILE", help="also write the jobs of the trace as scenarios (CSV)")
@@ -158,7 +158,7 @@ def _traced(options: argparse.Namespace, seed: int) -> tuple[Arrivals, float, fl
     import numpy as np
 
     if options.format is None:
-        raise ConfigError("--from-trace needs a format", f"add --format: one of {', '.join(FORMATS)}")
+        raise ConfigError("--from-trace needs a format", f"add --format: one of {', '.join((*FORMATS, RUN_FOLDER))}")
     jobs = read_trace(options.from_trace, options.format, _window(options.window))
     if options.scale is not None:
         jobs = scaled(jobs, _factor(options.scale), seed)

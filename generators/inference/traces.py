@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,8 +17,13 @@ from pathlib import Path
 from random import Random
 
 from harness import reading
+from harness.model import Span, Submission
+from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.model.errors import ConfigError
+from harness.model.phases import RUN, RUNNING, is_workload
+from harness.store.folder import RunFolder
 
+RUN_FOLDER = "run"  # the format of a run folder
 _MOST_JOBS = 1_000_000
 _MOST_BYTES = 2**34
 _DEPENDENCIES = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")
@@ -61,8 +67,11 @@ def read_trace(path: Path, kind: str, window: tuple[float, float] | None = None)
     """
     hint = f"give a file of {kind}, or another --format: {', '.join(FORMATS)}"
     try:
-        with reading.structured(path, hint), reading.open_file(path, _MOST_BYTES) as file:
-            jobs = FORMATS[kind](io.TextIOWrapper(file, "utf-8-sig", newline=""), path)
+        if kind == RUN_FOLDER:
+            jobs = _of_run(path)
+        else:
+            with reading.structured(path, hint), reading.open_file(path, _MOST_BYTES) as file:
+                jobs = FORMATS[kind](io.TextIOWrapper(file, "utf-8-sig", newline=""), path)
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", hint) from error
     except csv.Error as error:
@@ -206,6 +215,22 @@ def _wfformat(file: io.TextIOWrapper, path: Path) -> list[Job]:
         lasts, cores = float(its.get("runtimeInSeconds") or 0.0), float(its.get("coreCount") or 0.0)
         tasks.append(Task(str(each["id"]), lasts, cores, memory, needs=tuple(map(str, each.get("parents") or ()))))
     return [Job(0.0, "", tasks)] if tasks else []
+
+
+def _of_run(path: Path) -> list[Job]:
+    """The runs that a folder recorded, of a load or without one: ``pipeswarm explain``, ``import`` and ``observe``."""
+    folder = RunFolder.open(path)
+    tenants = {each.run: each.tenant for each in folder.records(Submission)}
+    jobs, tasks = dict[str, Job](), defaultdict[str, list[Task]](list)
+    for span in folder.records(Span):
+        lasts = ((span.ended_at or span.started_at) - span.started_at) / 1e9
+        if span.phase == RUN and not is_workload(span.run):
+            jobs[span.run] = Job(span.started_at / 1e9, tenants.get(span.run, ""), [Task("run", lasts)])
+        elif span.phase == RUNNING and not span.task.endswith(DRIVER_SUFFIX):
+            tasks[span.run].append(Task(span.task, lasts))
+    for run, job in jobs.items():
+        job.tasks = tasks.get(run, job.tasks)
+    return list(jobs.values())
 
 
 def _bounded(jobs: Iterator[Job], path: Path) -> list[Job]:

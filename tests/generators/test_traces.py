@@ -7,7 +7,10 @@ import pytest
 
 from generators.cli import main
 from generators.inference.traces import FORMATS, Task, longest_s, read_trace, scaled
+from harness.model import Span
 from harness.model.errors import ConfigError
+from harness.model.plan import Plan
+from harness.store.folder import RunFolder
 
 FILES = {
     "alibaba-2018": "M1,2,1,j1,Terminated,100,160,50,0.5\nR2_1,1,1,j1,Terminated,160,190,100,0.5\ntask_x==,1,1,j2,Failed,130,140,,\n",
@@ -142,3 +145,20 @@ def test_wrong_options_of_a_trace_are_refused(tmp_path, options):
 def test_options_of_a_trace_need_one(tmp_path):
     assert main(["workload", "--window", "1h..2h", "-o", str(tmp_path / "s.csv")]) == 2
     assert main(["workload", "--from-trace", str(tmp_path / "none"), "--format", "csv"]) == 2
+
+
+def test_the_runs_of_a_folder_that_was_recorded_without_a_load_are_jobs(tmp_path):
+    folder = RunFolder.create(tmp_path / "runs", "r")
+    folder.write_plan(Plan("kfp", "http://127.0.0.1", {}, 0, 1, simulated=True))
+    with folder.recorder() as recorder:
+        for name, begun, tasks in (("b", 40, ("train-driver", "train")), ("a", 10, ())):
+            for task in tasks:
+                recorder.write(Span(name, f"{task}-pod", "running", begun * 10**9, (begun + 60) * 10**9, task=task))
+            recorder.write(Span(name, "", "run", begun * 10**9, (begun + 90) * 10**9))
+        recorder.write(Span("team/other", "", "run", 0, 10**9))
+    first, second = read_trace(folder.path, "run")
+    assert (first.submitted_s, first.tasks) == (0.0, [Task("run", 90.0)])
+    assert (second.submitted_s, second.tasks) == (30.0, [Task("train", 60.0)])
+    assert run(folder.path, "run", tmp_path, "--scale", "2x")[0] == 0
+    with pytest.raises(ConfigError):
+        read_trace(tmp_path, "run")
