@@ -38,6 +38,7 @@ GROUPS: dict[str, tuple[Row, ...]] = {
     ),
     "decide": (
         ("capacity", "runs, time, nodes: give two and get the third", "harness.cli.capacity"),
+        ("what-if", "predict what a fix or another setting brings", "harness.cli.what_if"),
         ("resources", "recommend requests per step; count runs per node", "harness.cli.resources"),
         ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
     ),

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 _ALONE_S = 2.0  # short sweeps end sooner than other processes would have started
 _CONNECT_S = 10
-_MODULES = ["harness.planning.experiment_tests", "harness.planning.simulated_capacity"]
+_MODULES = ["harness.planning.experiment_tests", "harness.planning.simulated_capacity", "harness.planning.what_if"]
 
 
 class SweepProgress(Protocol):

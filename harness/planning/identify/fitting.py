@@ -17,6 +17,7 @@ from harness.planning.identify.reproduction import Measures
 from harness.planning.identify.setting import Setting
 from harness.simulator.profile import Controller, Profile
 
+FITTED = "fitted to the recorded waits"  # source of a setting
 _ROUNDS = 5
 _BISECTIONS = 10
 _CLOSE_UPLOADS = 0.05
@@ -64,15 +65,14 @@ def _error(recorded: Measures, simulated: Measures) -> float:
 
 
 def _settings(first: Profile, last: Profile) -> "list[Setting]":
-    how = "fitted to the recorded waits"
     was, now = first.controller, last.controller
     found = [
-        Setting(f"controller.{name}", f"{getattr(now, name):.3g}{unit}", how)
+        Setting(f"controller.{name}", f"{getattr(now, name):.3g}{unit}", FITTED)
         for name, unit in (("requeue_s", " s"), ("operation_s", " s"), ("qps", "/s"))
         if getattr(was, name) != getattr(now, name)
     ]
     if was.settle_of_version_s != now.settle_of_version_s:
-        found.append(Setting("controller.settle_s", f"{now.settle_of_version_s:.3g} s", how))
+        found.append(Setting("controller.settle_s", f"{now.settle_of_version_s:.3g} s", FITTED))
     if first.store.bytes_per_s != last.store.bytes_per_s:
         found.append(
             Setting("store.bytes_per_s", f"{last.store.bytes_per_s:.3g} B/s", "fitted to the recorded uploads")

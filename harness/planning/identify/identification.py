@@ -32,6 +32,7 @@ class Identified:
         recorded: what was measured of the test.
         simulated: the same of its simulation.
         reproduction: how they compare.
+        images: of each task's pods.
     """
 
     profile: Profile
@@ -39,6 +40,7 @@ class Identified:
     recorded: Measures
     simulated: Measures
     reproduction: Reproduction
+    images: Mapping[str, tuple[str, ...]]
 
 
 def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = None) -> Identified:
@@ -57,14 +59,16 @@ def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = N
         pods = _pods_of_a_run(usual, test)
         model, nodes = with_nodes_of(usual, timeline, {task: pod.shape for task, pod in pods.items()})
         model, services = with_services_of(model, timeline)
-        model, tasks = with_tasks_of(model, timeline, {task: pod.images for task, pod in pods.items()}, _reads(pods))
+        images = {task: pod.images for task, pod in pods.items()}
+        model, tasks = with_tasks_of(model, timeline, images, _reads(pods))
         recorded = measures_of(timeline)
         model, simulated, fits = fitted(_explanations(model, timeline, recorded), test, recorded)
     except RpcError as error:
         raise ConfigError(
             f"the recorded pipeline can't be simulated: {error.message}", "give its test again"
         ) from error
-    return Identified(model, (*nodes, *services, *tasks, *fits), recorded, simulated, compare(recorded, simulated))
+    settings = (*nodes, *services, *tasks, *fits)
+    return Identified(model, settings, recorded, simulated, compare(recorded, simulated), images)
 
 
 def _explanations(model: Profile, timeline: Timeline, recorded: Measures) -> list[Profile]:

@@ -1,13 +1,18 @@
-"""Platforms with one bottleneck fixed: a finding that names it is right if this helps the runs."""
+"""Platforms with one bottleneck removed: what a finding's fix would bring at most, and whether a finding is right.
+
+The one table of removals: the benchmark judges findings by it, and `pipeswarm what-if` predicts the effect of fixes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import Profile, Quota
 
 Fix = Callable[[Profile], Profile]
 _PLENTY = 1e9
+_QUICK_S = 0.01
 
 
 def _store_full(profile: Profile) -> Profile:
@@ -92,7 +97,20 @@ def _lasting(profile: Profile) -> Profile:
 
 
 def _drivers(profile: Profile) -> Profile:
-    return replace(profile, controller=replace(profile.controller, driver=fixed(0.01)))
+    measured = {
+        task: replace(each, work=(_QUICK_S,) * len(each.work)) if task.endswith(DRIVER_SUFFIX) else each
+        for task, each in profile.measured.items()
+    }
+    return replace(profile, measured=measured, controller=replace(profile.controller, driver=fixed(_QUICK_S)))
+
+
+def _unlimited(profile: Profile) -> Profile:
+    return replace(profile, controller=replace(profile.controller, parallelism=0, namespace_parallelism=0))
+
+
+def _unrestricted(profile: Profile) -> Profile:
+    tenants = tuple(replace(each, quota=Quota()) for each in profile.tenants)
+    return replace(profile, quota=Quota(), tenants=tenants)
 
 
 def _balanced(profile: Profile) -> Profile:
@@ -135,7 +153,7 @@ _OF_KFP: Mapping[str, Fix] = {
     **dict.fromkeys(("store-slow", "steps-end-late"), _store_slow),
     "api-throttled": _api,
     **dict.fromkeys(("controller-backlog", "controller-qps", "controller-requeue", "controller-workers"), _controller),
-    "parallelism-cap": lambda profile: replace(profile, controller=replace(profile.controller, parallelism=0)),
+    "parallelism-cap": _unlimited,
     "agent-lag": _agent,
     "nodes-exhausted": _nodes,
     _NODES_LIMIT: _own_machines,
@@ -147,9 +165,9 @@ _OF_KFP: Mapping[str, Fix] = {
     "cpu-starved": _modest,
     "spot-evictions": _lasting,
     "driver-overhead": _drivers,
-    "quota": lambda profile: replace(profile, quota=Quota()),
+    "quota": _unrestricted,
 }
-# Causes that go by the name of a fault, and are removed with it. How long an idle adapter takes is the data's nature, so
+# Causes that go by the name of a fault, and are removed with it. How long an idle adapter takes is the data's nature:
 # the truth is what the adapters' limits cost. Four times the machines from the start would be two remedies where an
 # autoscaler adds them: a higher maximum and a quicker autoscaler. A finding that names adapters or nodes is true if
 # quicker adapters, or more machines from the start, help.
@@ -160,8 +178,38 @@ MORE_PRECISE: Mapping[str, str] = {
     "autoscaler-at-max": "nodes-exhausted",
     "steps-end-late": "store-slow",  # as precise as it can be where the store itself is not observed
 }
+# Findings that say the same as another one.
+_SAME_AS: Mapping[str, str] = {"workflows-postponed": "parallelism-cap"}
+# What is simulated in place of a finding's fix.
+SIMULATED: Mapping[str, str] = {
+    "store-full": "a hundred times the room in the artifact store",
+    "store-slow": "an artifact store without limits",
+    "api-throttled": "an API server without a limit on its client",
+    **dict.fromkeys(
+        ("controller-backlog", "controller-qps", "controller-requeue", "controller-workers"),
+        "a controller with a quick client, 256 workers and a requeue time of 1 s",
+    ),
+    "parallelism-cap": "no limit on running workflows",
+    "agent-lag": "an agent that reports at once",
+    "nodes-exhausted": "four times the nodes, from the start",
+    "stranded-capacity": "requests as large as the use",
+    "autoscaler-at-max": "four times the autoscaler's maximum",
+    "autoscaler-slow": "the most nodes from the start",
+    "autoscaler-failing": "a cloud that refuses no node",
+    "image-pull": "images that are on the nodes",
+    "cpu-starved": "cores for all steps",
+    "spot-evictions": "no evictions",
+    "driver-overhead": "drivers that take no time",
+    "quota": "no quota",
+}
 # By name of the finding; a finding that is not here can be right only where it was injected.
 FIXED: Mapping[str, Fix] = {name: fix for name, fix in {**_OF_KFP, **_OF_HETIDA}.items() if name not in GOES_BY}
+
+
+def removal_of(finding: str) -> tuple[str, Fix] | None:
+    """What is simulated in place of the fix of a finding of runs that are made of pods; none if nothing can be."""
+    name = _SAME_AS.get(finding, finding)
+    return (SIMULATED[name], _OF_KFP[name]) if name in SIMULATED and name in _OF_KFP else None
 
 
 def fixes(profile: Profile) -> Mapping[str, Fix]:

@@ -1,0 +1,124 @@
+"""Predictions as they are printed: for people, and as one JSON object."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+from harness.cli import printing
+from harness.model.units import format_duration
+from harness.planning.identify import Measures
+from harness.planning.identify.fitting import FITTED
+from harness.planning.identify.reproduction import Reproduction
+from harness.planning.what_if import Figure, Prediction, WhatIf
+
+_COLUMNS = ("p50_s", "p95_s", "makespan_s", "node_hours", "cost")
+
+
+def as_json(found: WhatIf, fixes: Mapping[str, str]) -> str:
+    """The JSON object of ``--json``; `fixes` are what is simulated for the findings' fixes."""
+    of = found.identified
+    document = {
+        "reproduction": reproduction(of.reproduction),
+        "recorded": asdict(of.recorded),
+        "simulated": asdict(of.simulated),
+        "binds": found.binds,
+        "predictions": [prediction(each, fixes.get(each.name)) for each in found.predictions],
+        "settings": [{"name": s.name, "value": str(s), "source": s.source, "count": s.count} for s in of.settings],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def reproduction(of: Reproduction) -> dict[str, object]:
+    """How well the test is reproduced."""
+    return {
+        "reproduced": not of.misfits,
+        "within": of.within,
+        "misfits": [each.name for each in of.misfits],
+        "compared": [asdict(each) for each in (*of.totals, *of.phases, of.lost)],
+    }
+
+
+def prediction(of: Prediction, simulated: str | None = None) -> dict[str, object]:
+    """One prediction."""
+    figures = {
+        name: {"now": each.now, "value": each.value, "interval": [each.low, each.high]}
+        for name, each in of.figures.items()
+    }
+    return {
+        "change": of.name, "simulated": simulated, "figures": figures, "failed": of.failed[0],
+        "failed_now": of.failed[1], "binds": of.binds,
+    }  # fmt: skip
+
+
+def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) -> str:
+    """The predictions as a table, after how well the model reproduces the test."""
+    of = found.identified
+    lines = [_sentence(of.reproduction)]
+    if not found.reproduced:
+        lines += ["", *printing.table(list(_compared(of.reproduction))), ""]
+        lines += printing.wrapped(
+            "No prediction: a model that does not reproduce the test does not say what a change brings."
+        )
+    elif found.predictions:
+        lines += ["", *printing.table([_HEAD, _today(of.recorded, found.binds), *map(_row, found.predictions)], (0, 7))]
+        lines += ["", *_notes(found, fixes)]
+    else:
+        lines += printing.wrapped("No finding has a fix that can be simulated: ask for a change with --set or --sweep.")
+    if settings:
+        lines += ["", "Settings:", *(f"  {each}" for each in of.settings)]
+    return "\n".join(lines)
+
+
+_HEAD = ("", "p50", "p95", "makespan", "failed", "node hours", "cost", "binds then")
+
+
+def _sentence(of: Reproduction) -> str:
+    text = str(of)
+    return text[0].upper() + text[1:] + "."
+
+
+def _compared(of: Reproduction) -> Iterator[tuple[str, ...]]:
+    yield "", "recorded", "simulated", ""
+    for each in (*of.totals, *of.phases):
+        if each.recorded or each.simulated:
+            yield each.name, format_duration(each.recorded), format_duration(each.simulated), "off" if each.off else ""
+
+
+def _today(recorded: Measures, binds: str) -> tuple[str, ...]:
+    cost = "" if recorded.cost is None else f"{recorded.cost:.2f}"
+    return (
+        "as recorded", format_duration(recorded.p50_s), format_duration(recorded.p95_s),
+        format_duration(recorded.makespan_s), f"{recorded.lost:.1%}", f"{recorded.node_hours:.1f}", cost, binds,
+    )  # fmt: skip
+
+
+def _row(of: Prediction) -> tuple[str, ...]:
+    p50, p95, makespan, hours, cost = (of.figures.get(name) for name in _COLUMNS)
+    times = (_time(each) for each in (p50, p95, makespan))
+    return of.name, *times, f"{of.failed[0]:.1%}", _amount(hours, 1), _amount(cost, 2), of.binds
+
+
+def _time(figure: Figure | None) -> str:
+    return "" if figure is None else f"{format_duration(figure.value)} {interval(figure)}"
+
+
+def _amount(figure: Figure | None, digits: int) -> str:
+    return "" if figure is None else f"{figure.value:.{digits}f} ({figure.change[1]:+.0%})"
+
+
+def interval(figure: Figure) -> str:
+    """The change with its 90 % interval, such as ``(−52 to −38 %)``."""
+    low, _, high = figure.change
+    return f"({100 * low:+.0f} to {100 * high:+.0f} %)".replace("-", "−")
+
+
+def _notes(found: WhatIf, fixes: Mapping[str, str]) -> Iterator[str]:
+    yield from printing.wrapped("In brackets: the change, with a 90 % interval for times.")
+    fitted = [each.name for each in found.identified.settings if each.source == FITTED]
+    if any(name in each.name for name in fitted for each in found.predictions):
+        yield from printing.wrapped(
+            f"Fitted, not read (other values may explain the waits as well): {', '.join(fitted)}"
+        )
+    for each in found.predictions:
+        if each.name in fixes:
+            yield from printing.wrapped(f"{each.name}: simulated with {fixes[each.name]}")

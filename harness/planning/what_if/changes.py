@@ -1,0 +1,296 @@
+"""Changes as users write them: ``nodes=40``, ``controller.qps=50``, ``image.train=2Gi``, ``runs×2``."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from math import ceil, isfinite
+from typing import Any, get_type_hints
+
+import yaml
+
+from harness.model.errors import ConfigError, suggestion
+from harness.model.schedules import Constant, Poisson, Spread, due_times
+from harness.model.units import parse_duration, parse_quantity, parse_rate
+from harness.planning.what_if.scenario import Change, Scenario
+from harness.prepare.changes import prepared
+from harness.prepare.settings import Resources, Settings
+from harness.prepare.steps import container_of, matching
+from harness.reading import parse_yaml
+from harness.simulator.engine.distributions import fixed
+from harness.simulator.fast import Arrival
+from harness.simulator.profile import Autoscaler, Pool, Profile
+from harness.simulator.profile.checks import problem
+from harness.simulator.profile.file import parse_profile
+
+# Sections of a profile whose settings go by their names, such as controller.qps.
+_SECTIONS = ("api", "agent", "autoscaler", "controller", "database", "kubelet", "quota", "scheduler", "store")
+_OF_POOLS = ("nodes", "max", "min", "cpu", "memory", "spot")
+_RUNS = re.compile(r"runs *(?:=? *[×x*]|=) *(\d+(?:\.\d+)?)")
+_TIMES = re.compile(r"[×x*]")
+_RATES: Mapping[str, type[Constant | Poisson]] = {"constant": Constant, "poisson": Poisson}
+_LONGER = 1.5  # than the mean time of as many arrivals
+_SWEEP = re.compile(r"(.+?)=([^.:]+)\.\.([^.:]+):(.+)")
+_EVICTIONS = 0.05  # of a spot node per hour, as `capacity --spot` expects
+_MOST_RUNS, _MOST_NODES, _MOST_VALUES = 20_000, 10_000, 50
+_AT_LIMIT = 0.95  # of its limit: a step that uses as much would use more
+
+Apply = Callable[[Scenario], Scenario]
+
+
+def parse_change(text: str, scenario: Scenario, images: Mapping[str, Iterable[str]]) -> Change:
+    """A change, or several joined by commas, as ``--set`` takes them.
+
+    Args:
+        text: what the user wrote.
+        scenario: what it will change; it is tried out.
+        images: of each task's pods.
+
+    Raises:
+        ConfigError: an unknown setting or an impossible value.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ConfigError("--set is empty", "write it as --set nodes=40")
+    changes = [Change(part, _applying(part, scenario.profile, images)) for part in parts]
+    whole = changes[0]
+    for each in changes[1:]:
+        whole += each
+    tried = whole.apply(scenario).profile
+    if found := problem(tried):
+        raise ConfigError(f"--set {text}: {found.key} {found.message}", found.hint)
+    return whole
+
+
+def parse_sweep(text: str) -> list[str]:
+    """The changes of ``--sweep nodes=10..60:10``: one for each value, both ends included.
+
+    Raises:
+        ConfigError: it is written in another way, or has too many values.
+    """
+    found = _SWEEP.fullmatch(text.strip())
+    try:
+        low, high, step = (parse_quantity(each) for each in found.groups()[1:]) if found else (0.0, 0.0, 0.0)
+    except ConfigError:
+        found = None
+    if found is None or not step > 0 or high < low:
+        raise ConfigError(f"--sweep {text}: it has no range", "write it as --sweep nodes=10..60:10")
+    count = int((high - low) / step + 1e-9) + 1
+    if count > _MOST_VALUES:
+        raise ConfigError(f"--sweep {text} has {count} values, the limit is {_MOST_VALUES}", "take larger steps")
+    return [f"{found[1]}={low + k * step:.10g}" for k in range(count)]
+
+
+def _applying(text: str, profile: Profile, images: Mapping[str, Iterable[str]]) -> Apply:
+    if found := _RUNS.fullmatch(text):
+        factor = float(found[1])
+        return partial(_with_runs, factor=factor if _TIMES.search(text) else None, count=int(factor))
+    name, sign, value = (part.strip() for part in text.partition("="))
+    if not sign or not value:
+        raise ConfigError(f"--set {text}: it has no value", "write it as --set nodes=40")
+    name = "controller.parallelism" if name == "parallelism" else name
+    applying = _of_platform(text, name, value, profile) or _of_runs(text, name, value, images)
+    if applying is not None:
+        return applying
+    known = _known(profile, images)
+    shown = "nodes, pool.NAME.max, controller.qps, parallelism, quota.cpu, image.STEP, step.STEP.cpu, runs×2, schedule"
+    raise ConfigError(f"--set {text}: there is no setting '{name}'", f"{suggestion(name, known)}settings: {shown}, …")
+
+
+def _of_platform(text: str, name: str, value: str, profile: Profile) -> Apply | None:
+    head, _, rest = name.partition(".")
+    if name in {"nodes", "spot"}:
+        return partial(_with_pools, names=_main(profile), setting=name, value=_of_pool(text, name, value))
+    pool, _, setting = rest.rpartition(".")
+    if head == "pool" and pool in {each.name for each in profile.pools} and setting in _OF_POOLS:
+        return partial(_with_pools, names=(pool,), setting=setting, value=_of_pool(text, setting, value))
+    if head in _SECTIONS and rest in _fields(head):
+        return partial(_with_field, section=head, setting=rest, value=_parsed(text, head, rest, value))
+    return None
+
+
+def _of_runs(text: str, name: str, value: str, images: Mapping[str, Iterable[str]]) -> Apply | None:
+    head, _, rest = name.partition(".")
+    task, _, setting = rest.rpartition(".")
+    if name == "schedule":
+        return partial(_with_schedule, text=value)
+    if head == "image" and rest in images:
+        return partial(_with_image, image=next(iter(images[rest])), size=_above_0(text, value, parse_quantity))
+    if head == "step" and setting == "cpu" and task in images:
+        return partial(_with_cpu, task=task, cores=_above_0(text, value, parse_quantity))
+    return None
+
+
+def _known(profile: Profile, images: Iterable[str]) -> list[str]:
+    pools = [f"pool.{pool.name}.{each}" for pool in profile.pools for each in _OF_POOLS]
+    sections = [f"{section}.{each}" for section in _SECTIONS for each in _fields(section)]
+    tasks = [name for task in images for name in (f"image.{task}", f"step.{task}.cpu")]
+    return ["nodes", "parallelism", "spot", "schedule", "runs", *pools, *sections, *tasks]
+
+
+def _fields(section: str) -> dict[str, object]:
+    cls: Any = Autoscaler if section == "autoscaler" else type(getattr(Profile(""), section))
+    return {each.name: get_type_hints(cls)[each.name] for each in fields(cls)}
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _parsed(text: str, section: str, setting: str, value: str) -> object:
+    """A value as a profile's file has it, with its units and bounds."""
+    try:
+        plain = yaml.safe_load(value)
+        document = yaml.safe_dump({section: {setting: plain}})
+        return getattr(getattr(parse_profile(document, "--set", "set"), section), setting)
+    except (ConfigError, yaml.YAMLError) as error:
+        message = error.message.rpartition(": ")[2] if isinstance(error, ConfigError) else "it can't be read"
+        hint = error.hint if isinstance(error, ConfigError) else "write it as --set controller.qps=50"
+        raise ConfigError(f"--set {text}: {message}", hint) from error
+
+
+def _above_0(text: str, value: str, parse: Callable[[str], float]) -> float:
+    try:
+        found = parse(value)
+    except ConfigError as error:
+        raise ConfigError(f"--set {text}: {error.message}", error.hint) from error
+    if not (found > 0 and isfinite(found)):
+        raise ConfigError(f"--set {text}: {value} is not above 0", "give a number above 0")
+    return found
+
+
+def _of_pool(text: str, setting: str, value: str) -> float:
+    if setting == "spot":
+        if value in {"on", "off"}:
+            return _EVICTIONS if value == "on" else 0.0
+        return _above_0(text, value, float_of)
+    if setting in {"cpu", "memory"}:
+        return _above_0(text, value, parse_quantity)
+    if not value.isdigit() or not 0 < int(value) <= _MOST_NODES:
+        raise ConfigError(f"--set {text}: {value} is no number of nodes", f"give 1 to {_MOST_NODES:,}")
+    return int(value)
+
+
+def float_of(text: str) -> float:
+    """A plain number.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"'{text}' is not a number", "give a number, or on or off") from None
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def _main(profile: Profile) -> tuple[str, ...]:
+    """The pools that grow, or else the largest one."""
+    grows = tuple(pool.name for pool in profile.pools if pool.max > pool.initial)
+    return grows or (max(profile.pools, key=lambda pool: (pool.max, pool.cpu)).name,)
+
+
+def _with_pools(scenario: Scenario, *, names: tuple[str, ...], setting: str, value: float) -> Scenario:
+    profile = scenario.profile
+    pools = tuple(_with_pool(pool, setting, value) if pool.name in names else pool for pool in profile.pools)
+    scaler = profile.autoscaler
+    if scaler is None and any(pool.max > pool.initial or pool.spot for pool in pools):
+        scaler = Autoscaler()
+    return replace(scenario, profile=replace(profile, pools=pools, autoscaler=scaler))
+
+
+def _with_pool(pool: Pool, setting: str, value: float) -> Pool:
+    match setting:
+        case "nodes":
+            return replace(pool, initial=int(value), min=int(value), max=int(value))
+        case "max":
+            return replace(pool, max=int(value), initial=min(pool.initial, int(value)), min=min(pool.min, int(value)))
+        case "min":
+            least = int(value)
+            return replace(pool, min=least, initial=max(pool.initial, least), max=max(pool.max, least))
+        case "spot":
+            # Spot nodes without a taint, so that the runs' pods go there.
+            cloud = replace(pool.eviction, cloud="gke") if value > 0 else pool.eviction
+            return replace(pool, spot=value > 0, evictions_per_hour=value, eviction=cloud)
+        case "cpu":
+            return replace(pool, cpu=value)
+        case _:
+            return replace(pool, memory=value)
+
+
+def _with_field(scenario: Scenario, *, section: str, setting: str, value: object) -> Scenario:
+    profile = scenario.profile
+    changed: Any = {section: replace(getattr(profile, section) or Autoscaler(), **{setting: value})}
+    return replace(scenario, profile=replace(profile, **changed))
+
+
+def _with_image(scenario: Scenario, *, image: str, size: float) -> Scenario:
+    kubelet = scenario.profile.kubelet
+    model = replace(kubelet, images={**kubelet.images, image: size})
+    return replace(scenario, profile=replace(scenario.profile, kubelet=model))
+
+
+def _with_cpu(scenario: Scenario, *, task: str, cores: float) -> Scenario:
+    """Another request and limit. A step that used all of its limit uses as much of the new one, and takes less time."""
+    documents = [each for each in parse_yaml(scenario.test.package, "the pipeline") if each is not None]
+    try:
+        amount = Resources(cpu_request=f"{cores:g}", cpu_limit=f"{cores:g}")
+        changed = prepared(documents, Settings(tasks=(task,), caching=True, resources=amount))
+    except (LookupError, ConfigError) as error:
+        raise ConfigError(f"--set step.{task}.cpu: this works for steps of KFP's pipelines", "leave it out") from error
+    package = yaml.dump_all(changed, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
+    profile = scenario.profile
+    steps, measured = list(profile.steps), dict(profile.measured)
+    for k, step in enumerate(steps):
+        used = step.cpu.distribution.mean
+        if step.match == task and task in measured and _limit(documents, task) * _AT_LIMIT <= used < cores:
+            steps[k] = replace(step, cpu=fixed(cores))
+            work = tuple(seconds * used / cores for seconds in measured[task].work)
+            measured[task] = replace(measured[task], work=work)
+    model = replace(profile, steps=tuple(steps), measured=measured)
+    return Scenario(model, replace(scenario.test, package=package))
+
+
+def _limit(documents: Sequence[Any], task: str) -> float:
+    """The CPU limit of a step, in cores; infinite without one."""
+    for found in matching(documents[0], (task,)):
+        resources = (container_of(documents[0], found) or {}).get("resources", {})
+        given = resources.get("resourceCpuLimit", resources.get("cpuLimit"))
+        if given:
+            return parse_quantity(given)
+    return float("inf")
+
+
+def _with_runs(scenario: Scenario, *, factor: float | None, count: int) -> Scenario:
+    """As many runs, each a copy of a recorded one, at the same times."""
+    arrivals, late = scenario.test.arrivals, scenario.test.late_s
+    wanted = count if factor is None else ceil(factor * len(arrivals))
+    if not 0 < wanted <= _MOST_RUNS:
+        raise ConfigError(f"--set runs: {wanted:,} runs can't be simulated", f"give 1 to {_MOST_RUNS:,} runs")
+    places = [k * len(arrivals) // wanted for k in range(wanted)]
+    test = replace(scenario.test, arrivals=tuple(arrivals[k] for k in places), late_s=tuple(late[k] for k in places))
+    return replace(scenario, test=test)
+
+
+def _with_schedule(scenario: Scenario, *, text: str) -> Scenario:
+    """The same runs at other times: ``burst``, ``spread:1h``, ``constant:5/m``, ``poisson:5/m``."""
+    arrivals = scenario.test.arrivals
+    due = _due(text, len(arrivals))
+    moved = tuple(Arrival(at, arrival.scenario) for at, arrival in zip(due, arrivals, strict=False))
+    return replace(scenario, test=replace(scenario.test, arrivals=moved, late_s=(0.0,) * len(moved)))
+
+
+def _due(text: str, count: int) -> Sequence[float]:
+    """When so many arrivals are due, seconds."""
+    name, _, value = text.partition(":")
+    if name == "burst" and not value:
+        return [0.0] * count
+    if name == "spread" and value:
+        return due_times(Spread(count, parse_duration(value), 0.0), 0)
+    if name in _RATES and value:
+        per_s = parse_rate(value)
+        return due_times(_RATES[name](per_s, count / per_s * _LONGER), 0)[:count]
+    raise ConfigError(
+        f"--set schedule={text}: it is no schedule", "write burst, spread:1h, constant:5/m or poisson:5/m"
+    )

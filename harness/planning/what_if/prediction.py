@@ -1,0 +1,154 @@
+"""Predicts what changes would bring: the identified platform is simulated with and without each of them.
+
+A prediction is the recorded value times the ratio of both simulations, which have the same random draws. Its interval
+is that of the ratio over several seeds, each of which draws from the measured pods anew, widened by the error with
+which the model reproduces the recorded test.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+
+import numpy as np
+from scipy.stats import t
+
+from harness.model.phases import CONTROLLER, PULLING, SUBMIT
+from harness.planning.identify import Identified, Measures, RecordedTest, replay
+from harness.planning.identify.reproduction import NODES
+from harness.planning.sweeps import DaskWorkers, Sweep, Workers
+from harness.planning.what_if.scenario import Change, Scenario
+
+MOST_SEEDS, FEWEST_SEEDS = 9, 3
+_PODS = 130_000  # simulated in all, if that many seeds are enough
+_LEVEL = 0.95  # of each side of the interval
+_BINDS = 0.1  # of a run's time
+# What may limit the runs, by the phase in which they wait for it.
+LIMITS: Mapping[str, str] = {
+    SUBMIT: "API server",
+    CONTROLLER: "controller, parallelism or quota",
+    NODES: "nodes",
+    PULLING: "image pulls",
+}
+STEPS = "the steps' own work"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A predicted value with its 90 % interval, and today's; all in the same unit. None where it is unknown."""
+
+    now: float
+    value: float
+    low: float
+    high: float
+
+    @property
+    def change(self) -> tuple[float, float, float]:
+        """Low, value and high as shares of today's; 0 is no change."""
+        if not self.now:
+            return 0.0, 0.0, 0.0
+        return self.low / self.now - 1, self.value / self.now - 1, self.high / self.now - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a change would bring.
+
+    Attributes:
+        name: of the change.
+        figures: p50_s, p95_s, mean_s, makespan_s, node_hours, cost; cost only where prices are known.
+        failed: share of the runs that would be lost, and that are lost today.
+        binds: what limits the runs then.
+    """
+
+    name: str
+    figures: Mapping[str, Figure]
+    failed: tuple[float, float]
+    binds: str
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Predictions from a recorded test; none where the model does not reproduce it."""
+
+    identified: Identified
+    binds: str
+    predictions: tuple[Prediction, ...]
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether the model reproduces the test, so that it can predict."""
+        return not self.identified.reproduction.misfits
+
+
+def predict(
+    identified: Identified, test: RecordedTest, changes: Sequence[Change], workers: Workers | DaskWorkers
+) -> WhatIf:
+    """Predict the effect of each change.
+
+    Raises:
+        ConfigError: a change that the simulated platform can't have.
+    """
+    if identified.reproduction.misfits:
+        return WhatIf(identified, "", ())
+    today = Scenario(identified.profile, test)
+    scenarios = [today, *(change.apply(today) for change in changes)]
+    seeds = seeds_for(identified.recorded, len(scenarios))
+    asked = [(k, seed) for k in range(len(scenarios)) for seed in range(1, seeds + 1)]
+    workers.progress.expect(len(asked))
+    found = Sweep(_Simulated(scenarios), workers).map(asked)
+    outcomes = [found[k * seeds : (k + 1) * seeds] for k in range(len(scenarios))]
+    predictions = tuple(
+        _prediction(change.name, identified, outcomes[0], outcome)
+        for change, outcome in zip(changes, outcomes[1:], strict=True)
+    )
+    return WhatIf(identified, binding(outcomes[0]), predictions)
+
+
+def seeds_for(recorded: Measures, scenarios: int) -> int:
+    """How often each scenario is simulated: large tests less often, as their figures vary less."""
+    pods = max(1.0, recorded.pods * recorded.runs * scenarios)
+    return int(min(MOST_SEEDS, max(FEWEST_SEEDS, _PODS // pods)))
+
+
+class _Simulated:
+    """Simulates a scenario with a seed; other processes can be given it."""
+
+    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+        self._scenarios = scenarios
+
+    def __call__(self, asked: tuple[int, int]) -> Measures:
+        place, seed = asked
+        scenario = self._scenarios[place]
+        return replay(replace(scenario.profile, resampled=True), scenario.test, seed)
+
+
+def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Prediction:
+    within = log(1 + of.reproduction.within)
+    figures = dict(_figures(of.recorded, today, then, within))
+    lost = float(np.mean([each.lost for each in then])), float(np.mean([each.lost for each in today]))
+    failed = min(1.0, max(0.0, of.recorded.lost + lost[0] - lost[1])), of.recorded.lost
+    return Prediction(name, figures, failed, binding(then))
+
+
+def _figures(
+    recorded: Measures, today: Sequence[Measures], then: Sequence[Measures], within: float
+) -> Iterator[tuple[str, Figure]]:
+    for name in ("p50_s", "p95_s", "mean_s", "makespan_s", "node_hours", "cost"):
+        now = getattr(recorded, name)
+        before, after = ([getattr(each, name) for each in several] for several in (today, then))
+        if now is None or None in before or None in after:
+            continue
+        # A seed changes both simulations alike.
+        logs = np.log(np.maximum(after, 1e-9)) - np.log(np.maximum(before, 1e-9))
+        of_seeds = float(t.ppf(_LEVEL, logs.size - 1)) * float(logs.std(ddof=1)) * sqrt(1 + 1 / logs.size)
+        spread = sqrt(of_seeds**2 + within**2)
+        centre = float(logs.mean())
+        yield name, Figure(now, now * exp(centre), now * exp(centre - spread), now * exp(centre + spread))
+
+
+def binding(outcomes: Sequence[Measures]) -> str:
+    """What limits the runs: what they wait for longest, if that is long at all."""
+    mean = float(np.mean([each.mean_s for each in outcomes]))
+    waits = {limit: float(np.mean([each.phases[phase] for each in outcomes])) for phase, limit in LIMITS.items()}
+    worst = max(waits, key=lambda name: waits[name])
+    return worst if waits[worst] >= _BINDS * mean else STEPS

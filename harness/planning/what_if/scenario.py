@@ -1,0 +1,27 @@
+"""What is simulated: a platform, and the load on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.planning.identify import RecordedTest
+from harness.simulator.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A platform and what is sent to it."""
+
+    profile: Profile
+    test: RecordedTest
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change to a scenario, and how it is called."""
+
+    name: str
+    apply: Callable[[Scenario], Scenario]
+
+    def __add__(self, other: "Change") -> "Change":
+        """Both changes together."""
+        return Change(f"{self.name} + {other.name}", lambda scenario: other.apply(self.apply(scenario)))

@@ -1,0 +1,198 @@
+"""Predictions from a recorded test, compared with what the changed platform does; and how changes are written."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from harness.cli import main
+from harness.detectors import diagnose
+from harness.model.errors import ConfigError
+from harness.model.findings import Finding
+from harness.planning.identify import identify, measures_of, recorded_test
+from harness.planning.observations import timeline_of
+from harness.planning.removals import SIMULATED
+from harness.planning.sweeps import Workers
+from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
+from harness.store import RunFolder
+
+PLATFORM = """
+pools: [{name: steps, cpu: 4, memory: 16Gi, initial: NODES, min: NODES, max: NODES, price: 0.2}]
+controller: {qps: 50, burst: 100, requeue_s: 2s, parallelism: PARALLELISM}
+api: {qps: 50, burst: 100}
+"""
+QUIET = ("--no-report", "--quiet")
+
+
+def run(place, name, nodes, parallelism=0, runs=40):
+    (place / f"{name}.yaml").write_text(PLATFORM.replace("NODES", str(nodes)).replace("PARALLELISM", str(parallelism)))
+    load = ("--schedule", "burst", "--runs", str(runs), "--runs-dir", str(place), "--run-name", name)
+    assert main(["simulate", "run", "--profile", str(place / f"{name}.yaml"), *load, *QUIET]) == 0
+    return place / name
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def recorded(place):
+    """A burst of 40 on three nodes, ten at a time."""
+    path = run(place, "recorded", 3, 10)
+    timeline = timeline_of(path)
+    test = recorded_test(RunFolder.open(path), timeline)
+    return identify(timeline, test), test, diagnose(timeline)
+
+
+@pytest.fixture
+def today(recorded):
+    return Scenario(recorded[0].profile, recorded[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "truth"),
+    [
+        ("parallelism=0", {"nodes": 3}),
+        ("parallelism=0,nodes=9", {"nodes": 9}),
+        ("nodes=9", {"nodes": 9, "parallelism": 10}),
+        ("runs=20", {"nodes": 3, "parallelism": 10, "runs": 20}),
+    ],
+)
+def test_a_prediction_is_what_the_changed_platform_does(recorded, today, place, change, truth):
+    identified, test, _ = recorded
+    (found,) = predict(identified, test, [parse_change(change, today, identified.images)], Workers(1)).predictions
+    really = measures_of(timeline_of(run(place, change.replace(",", "-").replace("=", "-"), **truth)))
+    for name in ("mean_s", "makespan_s"):
+        figure = found.figures[name]
+        assert figure.value == pytest.approx(getattr(really, name), rel=0.15), name
+        assert figure.low <= figure.value <= figure.high
+
+
+def test_what_is_predicted_for_no_change_is_no_change(recorded, today):
+    identified, test, _ = recorded
+    (found,) = predict(identified, test, [parse_change("nodes=3", today, identified.images)], Workers(1)).predictions
+    for figure in found.figures.values():
+        assert figure.value == pytest.approx(figure.now)
+        assert figure.low <= figure.now <= figure.high
+    assert found.failed == (0.0, 0.0)
+
+
+def test_each_finding_with_a_removal_is_a_change(recorded):
+    identified, test, diagnosis = recorded
+    fixes = fixes_of(diagnosis.findings)
+    assert fixes["parallelism-cap"][0] == "no limit on running workflows"
+    (found,) = predict(identified, test, [fixes["parallelism-cap"][1]], Workers(1)).predictions
+    assert found.figures["mean_s"].change[1] < -0.1
+
+
+def test_a_model_that_does_not_reproduce_the_test_predicts_nothing(recorded, today):
+    identified, test, _ = recorded
+    phases = tuple(replace(each, off=True) for each in identified.reproduction.phases[:1])
+    wrong = replace(identified, reproduction=replace(identified.reproduction, phases=phases))
+    found = predict(wrong, test, [parse_change("nodes=9", today, identified.images)], Workers(1))
+    assert not found.reproduced
+    assert not found.predictions
+
+
+@pytest.mark.parametrize("name", [*SIMULATED, "workflows-postponed"])
+def test_every_described_removal_changes_a_platform_of_runs_with_pods(today, name):
+    ((_, change),) = fixes_of([Finding(name, "", 0.9, (), "")]).values()
+    assert change.apply(today).test is today.test
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("nodse=4", "no setting 'nodse'", "did you mean 'nodes'"),
+        ("controller.qsp=4", "no setting 'controller.qsp'", "did you mean 'controller.qps'"),
+        ("image.trian=2Gi", "no setting 'image.trian'", "did you mean 'image.train'"),
+        ("pool.stpes.max=4", "no setting 'pool.stpes.max'", "did you mean 'pool.steps.max'"),
+        ("nodes", "has no value", "nodes=40"),
+        ("nodes=-1", "no number of nodes", "give 1"),
+        ("nodes=1.5", "no number of nodes", "give 1"),
+        ("controller.qps=-3", "below 0", "0 or more"),
+        ("controller.qps=fast", "not a number", ""),
+        ("controller.requeue_s=5parsecs", "", ""),
+        ("quota.cpu=-1", "below 0", ""),
+        ("image.train=0", "not above 0", ""),
+        ("image.train=2Gx", "", ""),
+        ("step.train.cpu=-2", "not above 0", ""),
+        ("spot=maybe", "not a number", "on or off"),
+        ("runs×0", "can't be simulated", "give 1"),
+        ("runs×1000000", "can't be simulated", "give 1"),
+        ("schedule=tomorrow", "no schedule", "spread:1h"),
+        ("", "empty", "nodes=40"),
+    ],
+)
+def test_an_impossible_change_says_what_to_write(recorded, today, text, message, hint):
+    with pytest.raises(ConfigError) as caught:
+        parse_change(text, today, recorded[0].images)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        ("nodes=7", lambda s: [(p.initial, p.max) for p in s.profile.pools] == [(7, 7)]),
+        ("pool.steps.max=7", lambda s: s.profile.pools[0].max == 7 and s.profile.autoscaler is not None),
+        ("parallelism=0", lambda s: s.profile.controller.parallelism == 0),
+        ("controller.workers=64", lambda s: s.profile.controller.workers == 64),
+        ("store.bytes_per_s=1Gi", lambda s: s.profile.store.bytes_per_s == 2**30),
+        ("quota.cpu=200", lambda s: s.profile.quota.cpu == 200),
+        ("scheduler.packing=true", lambda s: s.profile.scheduler.packing),
+        ("spot=on", lambda s: s.profile.pools[0].evictions_per_hour > 0),
+        ("image.train=2Gi", lambda s: 2**31 in s.profile.kubelet.images.values()),
+        ("step.train.cpu=2", lambda s: b"resourceCpuRequest: '2'" in s.test.package),
+        ("runs×2", lambda s: len(s.test.arrivals) == 80),
+        ("runs=500", lambda s: len(s.test.arrivals) == 500),
+        ("schedule=spread:1h", lambda s: 3000 < s.test.arrivals[-1].due_s <= 3600),
+        ("schedule=constant:60/m", lambda s: s.test.arrivals[-1].due_s == pytest.approx(39.0)),
+        ("nodes=7, runs×2", lambda s: s.profile.pools[0].max == 7 and len(s.test.arrivals) == 80),
+    ],
+)
+def test_a_change_changes_what_it_names(recorded, today, text, shows):
+    assert shows(parse_change(text, today, recorded[0].images).apply(today))
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("nodes=10..30:10", ["nodes=10", "nodes=20", "nodes=30"]),
+        ("image.train=1..2:0.5", ["image.train=1", "image.train=1.5", "image.train=2"]),
+    ],
+)
+def test_a_sweep_is_one_change_for_each_value(text, changes):
+    assert parse_sweep(text) == changes
+
+
+@pytest.mark.parametrize(
+    "text", ["nodes", "nodes=1..2", "nodes=3..1:1", "nodes=1..2:0", "nodes=1..1000:1", "nodes=a..b:c"]
+)
+def test_a_sweep_without_a_range_is_an_error(text):
+    with pytest.raises(ConfigError, match="--sweep"):
+        parse_sweep(text)
+
+
+def test_the_command_prints_a_table_and_one_object(recorded, place, capsys):
+    assert main(["what-if", str(place / "recorded"), "--set", "nodes=9", "--settings", "--jobs", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("The model reproduces the test within ")
+    assert "nodes=9" in out
+    assert "parallelism: 10 (runs that were active at once while others waited)" in out
+    assert main(["what-if", str(place / "recorded"), "--set", "nodes=9", "--json", "--jobs", "1"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["reproduction"]["reproduced"]
+    figure = document["predictions"][-1]["figures"]["p95_s"]
+    assert figure["interval"][0] <= figure["value"] <= figure["interval"][1]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"), [(("--set", "nodse=4"), "did you mean 'nodes'"), (("--sweep", "x"), "range")]
+)
+def test_bad_options_of_the_command_end_with_2(recorded, place, capsys, options, says):
+    before = sorted(place.rglob("*"))
+    assert main(["what-if", str(place / "recorded"), *options]) == 2
+    assert says in capsys.readouterr().err
+    assert sorted(place.rglob("*")) == before
