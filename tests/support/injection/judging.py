@@ -24,8 +24,8 @@ from harness.detectors.confidence_shifts import SHIFTS
 from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
 from harness.model.phases import LIST_SECONDS, PULLING, SUCCEEDED
-from tests.support.injection.case import Case, profile_of, records, run_in, simulated
 from harness.planning.removals import GOES_BY, MORE_PRECISE, causes, fixes
+from tests.support.injection.case import Case, profile_of, records, run_in, simulated
 from tests.support.injection.installations import Installation
 from tests.support.injection.live import midway
 
