@@ -58,6 +58,7 @@ BARE_500 = re.compile(f"{PLAIN_500.pattern}|HTTP 500 · Failure while calling th
 # The cause that each of these names is another detector's finding.
 KNOWN = (STORE_FULL, UNWRITTEN, OUT_OF_MEMORY, KILLED, NODE_PRESSURE, QUOTA_EXCEEDED, DATABASE, EVICTED, ADAPTER)
 _LEAST_SHARE = 0.005
+FEW_ACCEPTED = 5  # submissions that a rate needs
 
 
 def require_reasons(timeline: Timeline) -> None:
@@ -74,9 +75,14 @@ def require_reasons(timeline: Timeline) -> None:
 
 
 def is_limited(runs: pd.DataFrame) -> Bools:
-    """Which rows were refused by a limit on how often the platform is asked."""
-    asked = (runs["status"] == _UNAVAILABLE) & containing(runs["error"], RETRY_AFTER)
-    limited = (runs["status"] == _TOO_MANY) | asked
+    """Which rows were refused by a limit on how often the platform is asked.
+
+    A platform that is away or starts answers 503 with Retry-After as well, and accepts nothing meanwhile.
+    """
+    asked = ((runs["status"] == _UNAVAILABLE) & containing(runs["error"], RETRY_AFTER)).fillna(False)
+    sent = runs["sent_s"]
+    meanwhile = (runs["outcome"] == Outcome.ACCEPTED.value) & (sent >= sent[asked].min()) & (sent <= sent[asked].max())
+    limited = (runs["status"] == _TOO_MANY) | (asked & (int(meanwhile.sum()) >= FEW_ACCEPTED))
     return (limited & (runs["outcome"] == Outcome.REJECTED.value)).to_numpy(dtype=bool, na_value=False)
 
 

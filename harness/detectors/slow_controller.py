@@ -10,6 +10,7 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_limit import Limit, signs
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
 from harness.analysis.waits.outage import outage
+from harness.analysis.waits.quota_use import used_up
 from harness.analysis.waits.quota_waits import LOOKS_S, quota_waits, refusals
 from harness.analysis.waits.request_ceiling import Ceiling, ceiling
 from harness.analysis.waits.scheduling_wait import scheduling_wait
@@ -42,6 +43,7 @@ _RESOLUTION_S = 1.0
 _LATE = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
 _GROWTH = 2.0
 _NOTHING = 1e-9
+_CONTROLLER = "workflow-controller"
 _HARDLY = 0.1
 
 
@@ -79,7 +81,8 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
     down = outage(timeline)
     told = waits_so_far(timeline).shares()[CONTROLLER] * (1 - unstated(timeline)[CONTROLLER])
-    held = max(quota_waits(timeline).share, told) + (down.share if down else 0.0)
+    full = max((each.share for each in used_up(timeline)), default=0.0)
+    held = max(quota_waits(timeline).share, full, told) + (down.share if down else 0.0)
     own = max(0.0, (whole := _share(timeline)) - held)
     a_pod_s *= own / max(whole, _NOTHING)
     seen = signs(timeline)
@@ -155,8 +158,10 @@ def spent(slow: SlowController) -> str:
 
 
 def namespace(timeline: Timeline) -> str:
-    """The controller's, as a word of a command."""
-    return shell_word(timeline.plan.observer.platform_namespaces[0])
+    """The controller's, as a word of a command: where it was seen, else the platform's."""
+    events = timeline.events
+    seen = events["namespace"].astype(str)[events["object"].str.startswith(_CONTROLLER).to_numpy(dtype=bool)]
+    return shell_word(next((name for name in seen if name), timeline.plan.observer.platform_namespaces[0]))
 
 
 def requeue(timeline: Timeline) -> tuple[str, ...]:

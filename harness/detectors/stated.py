@@ -13,6 +13,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, refused, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
+from harness.model.phases import RUNNING
 from harness.model.units import counted, format_duration
 from harness.reasons import Row, builtin, parsed
 
@@ -116,8 +117,9 @@ def _effects(timeline: Timeline, cause: Cause, share: float, each_s: float, *, w
     if cause.refused:
         yield f"{len(cause.refused):,} of {counted(runs, 'submission')} were rejected"
     if waits:
-        hit = counted(len(cause.waited), "run")
-        yield f"{hit} waited {format_duration(each_s)} each (mean), {share:.0%} of all run time"
+        hit, lost = counted(len(cause.waited), "run"), sum(cause.seconds.get(RUNNING, {}).values())
+        what = "lost" if lost > sum(cause.waited.values()) / 2 else "waited"
+        yield f"{hit} {what} {format_duration(each_s)} each (mean), {share:.0%} of all run time"
 
 
 def _evidence(timeline: Timeline, cause: Cause, effects: list[str]) -> Iterator[Evidence]:
@@ -128,7 +130,8 @@ def _evidence(timeline: Timeline, cause: Cause, effects: list[str]) -> Iterator[
     for phase, by_run in sorted(cause.seconds.items()):
         seconds = max(by_run.values(), default=0.0)
         if seconds >= MIN_S:
-            longest = f"the longest wait in the phase “{phase}” took {format_duration(seconds)}"
+            what = "the most work lost" if phase == RUNNING else f"the longest wait in the phase “{phase}”"
+            longest = f"{what} took {format_duration(seconds)}"
             yield Evidence(longest, seconds, "s", "spans", f"phase = {phase}")
     if cause.nodes and len(cause.nodes) < max(len(timeline.nodes), 2):
         names = ", ".join(sorted(cause.nodes)[:6])

@@ -3,7 +3,7 @@
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.capability import Capability
 from harness.detectors.detector import refused
-from harness.detectors.error_texts import RETRY_AFTER, is_limited
+from harness.detectors.error_texts import FEW_ACCEPTED, RETRY_AFTER, is_limited
 from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
 from harness.model.units import format_duration
@@ -13,7 +13,6 @@ NEEDS = (Capability.SUBMISSIONS,)
 NOT_INJECTED = "the simulated platforms limit no submissions"
 
 _LEAST = 0.005
-_FEW = 5  # accepted submissions that a rate needs
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -26,7 +25,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     sent, accepted = floats(rejected, "sent_s"), floats(runs[runs["outcome"] == Outcome.ACCEPTED.value], "sent_s")
     span_s = float(sent.max() - sent.min())
     between = int(((accepted >= sent.min()) & (accepted <= sent.max())).sum())
-    rate = between / span_s if between >= _FEW and span_s > 0 else None
+    rate = between / span_s if between >= FEW_ACCEPTED and span_s > 0 else None
     statuses = " and ".join(str(status) for status in sorted(rejected["status"].unique().tolist()))
     facts = [
         Evidence(f"{share:.1%} of the submissions were refused", share, "share", "submissions", "outcome = rejected")

@@ -17,6 +17,7 @@ from harness.model.phases import GAP, SCHEDULING
 
 _LOOK_S = 10.5  # DEFAULT_REQUEUE_TIME of Argo's controller (10 s), with the request that creates the pod
 _LEAST_S = 15.0  # longer than a look, and than a restart that is ready in time for the next one
+_SCRAPE_S = 15.0  # between two samples, by default
 _RESOLUTION_S = 1.0  # of Kubernetes' stamps
 _LEAST_RUNS = 3  # that waited: one alone may be held back by something of its own
 
@@ -55,9 +56,12 @@ def outage(timeline: Timeline) -> Outage | None:
     runs = int(np.count_nonzero((np.maximum(since, low) + _LOOK_S <= high) & (until >= high - _RESOLUTION_S)))
     if high - low < _LEAST_S or runs < _LEAST_RUNS or _unobserved(timeline, low, high):
         return None
+    silent = _silent(timeline, low, high)
+    if silent is False:  # it answered its scrapes: it was slow, or held up
+        return None
     lost_s = float(np.clip(np.minimum(until, high) - np.maximum(since, low), 0.0, None).sum())
     share = min(1.0, lost_s / max(float(waits_so_far(timeline).total.sum()), 1e-9))
-    return Outage(since_s=low, until_s=high, runs=runs, share=share, silent=_silent(timeline, low, high))
+    return Outage(since_s=low, until_s=high, runs=runs, share=share, silent=bool(silent))
 
 
 def _acts(timeline: Timeline) -> Floats:
@@ -82,13 +86,13 @@ def _owed(timeline: Timeline) -> tuple[Floats, Floats]:
     return since[waited], until[waited]
 
 
-def _silent(timeline: Timeline, low: float, high: float) -> bool:
-    """Whether gauges of the controller, which are sampled at even intervals, have a gap within."""
+def _silent(timeline: Timeline, low: float, high: float) -> bool | None:
+    """Whether gauges of the controller, which are sampled at even intervals, have a gap within; none without them."""
     gauges = timeline.samples[timeline.samples["metric"].isin((BUSY, QUEUE_DEPTH))]
     at = np.unique(floats(gauges, "at_s"))
     apart = np.diff(at)
-    gap = apart > 1.5 * apart.min(initial=np.inf)
-    return bool((gap & (at[:-1] < high) & (at[1:] > low)).any()) if at.size else False
+    gap = apart > 1.5 * min(float(apart.min(initial=np.inf)), _SCRAPE_S)
+    return bool((gap & (at[:-1] < high) & (at[1:] > low)).any()) if at.size > 1 else None
 
 
 def _unobserved(timeline: Timeline, low: float, high: float) -> bool:

@@ -26,6 +26,8 @@ _POD = re.compile(r'pods "([^"]{1,253})" is forbidden')
 _RESOURCE = re.compile(r"limited: (?:requests\.)?([\w./-]{1,100})=")
 _NO_NAME = "quota"
 LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod
+_AT_ONCE_S = 2.0  # in which a quick controller creates a new workflow's first pod
+_READ = 0.15  # of the workflows that wait: one is read every few seconds
 _NOTHING = 1e-9
 
 
@@ -128,7 +130,7 @@ def quota_waits(timeline: Timeline) -> QuotaWaits:
         ended.append(waits[1])
     took = np.clip(over - floats(runs, "due_s"), 0.0, None)
     asked = np.arange(len(runs)) if theirs.size else np.array(list(of_run))  # without pods, their runs stand for all
-    longer = _beyond_looks(timeline)
+    longer = max(_beyond_looks(timeline), _before_first_pods(timeline, len(of_run)))
     lacked = [each.resource for said in of_run.values() for each in said]
     resource = max(dict.fromkeys(lacked), key=lacked.count)
     held = holders(timeline, np.concatenate(begun), np.concatenate(ended), resource)
@@ -146,6 +148,18 @@ def _beyond_looks(timeline: Timeline) -> float:
     looks_s = LOOKS_S * chain.gaps_s.size / max(chain.runs, 1)
     without_pods = float(np.clip(start.between - looks_s, 0.0, None).sum()) / max(whole, _NOTHING)
     return max(in_chains, without_pods) * start.amplification
+
+
+def _before_first_pods(timeline: Timeline, refused: int) -> float:
+    """The share of the runs' time that they waited for their first pods, where of those a part is known to be refused.
+
+    The controller takes up a new workflow at once; few of those that wait are read.
+    """
+    start, whole = startup_delay(timeline), float(waits_so_far(timeline).total.sum())
+    late = np.clip(start.before - _AT_ONCE_S, 0.0, None)
+    if refused < _READ * np.count_nonzero(late):
+        return 0.0
+    return float(late.sum()) / max(whole, _NOTHING)
 
 
 def _waits(timeline: Timeline, mine: Ints, said: Iterable[Refusal], over: float) -> tuple[Floats, Floats]:

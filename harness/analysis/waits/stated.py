@@ -15,7 +15,7 @@ from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
 from harness.analysis.timeline.columns import looked_up
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.failures import canonical, failures, own_events
-from harness.analysis.waits.waits import waits_so_far
+from harness.analysis.waits.waits import Waits, waits_so_far
 from harness.model.phases import (
     CONTROLLER,
     OF_TASK,
@@ -27,7 +27,7 @@ from harness.model.phases import (
 )
 from harness.model.records import Outcome
 from harness.reasons import Match, Row, builtin, stated
-from harness.reasons.catalogue import BLOCKS, predicates
+from harness.reasons.catalogue import BLOCKS, FAILS, predicates
 
 # Messages of a workflow's nodes that only repeat the state of their pods.
 _OF_PODS = ("PodInitializing", "ContainerCreating", "Unschedulable: ")
@@ -42,7 +42,7 @@ class Cause:
         row: of the catalogue; none for an unknown text.
         title: what happened, with names from the text.
         texts: verbatim, by how many spans or runs stated each.
-        seconds: by phase and row of `Timeline.runs`: for how long runs waited.
+        seconds: by phase and row of `Timeline.runs`: for how long runs waited, or ran in vain.
         failed: rows of runs that failed and stated it.
         refused: rows of submissions that the platform rejected with it.
         stuck: rows of runs that had not ended, and stated it last.
@@ -153,7 +153,11 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     names = timeline.names.take(pods["pod"].to_numpy()[chosen]).to_numpy()
     code, node = reasons.codes.to_numpy()[chosen], pods["node"].to_numpy(dtype=object)[chosen]
     parts = {each: shares_of(str(reasons.categories[each])) for each in np.unique(code).tolist()}
-    failed = {each.row for each in failures(timeline)}
+    failed, split = {each.row for each in failures(timeline)}, waits_so_far(timeline)
+    ended = np.nan_to_num(floats(pods, "end_s")[chosen], nan=timeline.end_s)
+    last = np.full(len(timeline.runs), -np.inf)
+    own = pods["row"].to_numpy() >= 0
+    np.maximum.at(last, pods["row"].to_numpy()[own], np.nan_to_num(floats(pods, "end_s")[own], nan=np.inf))
     for k in range(row.size):
         run, where = int(row[k]), POD_PHASES[phase[k]]
         for part, match, share in parts[int(code[k])]:
@@ -167,7 +171,12 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
             if where == RUNNING:
                 if run in failed:
                     cause.failed.add(run)
-                continue
+                if match.row is None or match.row.effect != FAILS:
+                    continue  # it runs on; what ends a pod costs the work that it had done
+                if timeline.is_open[run] and not still[k] and ended[k] >= last[run]:
+                    cause.stuck.add(run)  # its pod is gone, and no other one came
+                    after_s = max(0.0, min(timeline.end_s - ended[k], _of_run(split, CONTROLLER, run)))
+                    cause.seconds.setdefault(CONTROLLER, {})[run] = after_s
             by_run = cause.seconds.setdefault(where, {})
             by_run[run] = by_run.get(run, 0.0) + float(seconds[k]) * share
 
@@ -203,11 +212,16 @@ def _of_tasks(timeline: Timeline, found: dict[str, Cause]) -> None:
         text = min(texts, key=lambda each: builtin().match(each).rank)
         cause = _cause(found, text, builtin().match(text))
         cause.texts[text] += 1
-        at = int(np.searchsorted(split.row, run))
-        if at < split.row.size and split.row[at] == run:
-            cause.seconds.setdefault(CONTROLLER, {})[run] = max(float(split.of(CONTROLLER)[at]), 0.0)
+        cause.seconds.setdefault(CONTROLLER, {})[run] = _of_run(split, CONTROLLER, run)
         if timeline.is_open[run] and _has_no_pod(timeline, run):
             cause.stuck.add(run)
+
+
+def _of_run(split: Waits, phase: str, run: int) -> float:
+    """A run's seconds in a phase; 0 where it was not split."""
+    at = int(np.searchsorted(split.row, run))
+    known = at < split.row.size and split.row[at] == run
+    return max(float(split.of(phase)[at]), 0.0) if known else 0.0
 
 
 def _has_no_pod(timeline: Timeline, run: int) -> bool:

@@ -57,12 +57,7 @@ class Pods:
         with self._lock:
             known, now_at = self._pods.get(uid), self._journal.now()
             if known is None:
-                known = self._pods[uid] = _Known(PodLife.of(manifest), {}, now_at)
-                self._by_name[str(metadata.get("namespace", "")), str(metadata["name"])] = uid
-                if known.life.run:
-                    requests = requests_of(manifest.get("spec") or {})
-                    for sample in self._requests.samples(known.life.task, known.life.name, requests, now_at):
-                        self._journal.write(sample)
+                known = self._new(uid, manifest, now_at)
             life, was_over = known.life, known.life.over is not None
             if change == "DELETED":
                 life.see_deleted(manifest, now_at)
@@ -82,6 +77,20 @@ class Pods:
                 ended = ended_pod(manifest, life.run, life.task)
                 if ended is not None:
                     self._offer(ended)
+
+    def _new(self, uid: str, manifest: Manifest, now_at: int) -> _Known:
+        """Take in a pod that was not known; one of its name before it keeps its spans."""
+        life, metadata = PodLife.of(manifest), manifest["metadata"]
+        known = self._pods[uid] = _Known(life, {}, now_at)
+        name = str(metadata.get("namespace", "")), str(metadata["name"])
+        if before := self._pods.get(self._by_name.get(name, "")):
+            life.earlier = before.life.earlier | dict(sorted(before.spans))  # of each phase the last attempt
+        self._by_name[name] = uid
+        if life.run:
+            requests = requests_of(manifest.get("spec") or {})
+            for sample in self._requests.samples(life.task, life.name, requests, now_at):
+                self._journal.write(sample)
+        return known
 
     def see_log(self, uid: str, log: LauncherLog) -> None:
         """Take in what the log of a pod tells."""

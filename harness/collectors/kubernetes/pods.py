@@ -85,6 +85,7 @@ class PodLife:
         over: when it ended; none while it lives.
         node: the node that it was scheduled to.
         serves: its main container serves other pods of its run, until it is deleted.
+        earlier: by phase, the last attempt of a pod of this name before it: Argo creates a pod that was lost again.
     """
 
     name: str
@@ -96,6 +97,7 @@ class PodLife:
     over: Stamp | None = None
     node: str | None = None
     serves: bool = False
+    earlier: dict[str, int] = field(default_factory=dict)
     _unschedulable: Stamp | None = None
     _scheduled: Stamp | None = None
     _started: Stamp | None = None
@@ -184,7 +186,7 @@ class PodLife:
         if ongoing:
             boundaries.append(("", Stamp(0, 0.0)))
             instants.append(None)
-        counts: dict[str, int] = {}
+        counts = dict(self.earlier)
         spans = []
         for k, ((phase, start), (_, end)) in enumerate(pairwise(boundaries)):
             attempt = counts[phase] = counts.get(phase, -1) + 1
@@ -192,7 +194,8 @@ class PodLife:
             assert started_at is not None
             last = ongoing and k == len(boundaries) - 2
             if phase == UNSCHEDULABLE:
-                reason = by_scheduler[attempt].text if attempt < len(by_scheduler) else ""
+                place = attempt - self.earlier.get(phase, -1) - 1
+                reason = by_scheduler[place].text if place < len(by_scheduler) else ""
             elif phase == SIDECARS and self._outlived:
                 ran_on = f"{self._outlived[0]} runs on after main has ended"
                 reason = stated("pod-status", "SidecarOutlivesMain", ran_on)

@@ -82,7 +82,8 @@ class Statements:
             for each in self._known.values()
             if not each.text.startswith(f"{SCHEDULER}/")
             and each.last.latest >= begun.at
-            and (until is None or each.first.at < until or (phase == RUNNING and each.first.at <= until))
+            # What ends a pod is often stated after its containers have ended.
+            and (until is None or each.first.at < until or phase == RUNNING)
         ]
         rank = builtin().match
         return min(found, key=lambda each: rank(each.text).rank).text if found else ""
