@@ -57,9 +57,12 @@ def test_a_long_load_neither_loses_arrivals_nor_drifts_nor_grows(locust, tmp_pat
     lags_ms = np.array([(row["sent_at"] - row["due_at"]) / 1e6 for row in rows])
     tenth = count // 10
     assert np.median(lags_ms[-tenth:]) - np.median(lags_ms[:tenth]) < 1.0, "no drift"
-    for name, memory in watch.memory.items():  # those that begin or end meanwhile are short
+    for name, memory in watch.memory.items():
         steady = memory[len(memory) // 4 : -2]
-        assert len(memory) < 12 or max(steady) < 1.1 * steady[0], (name, memory)
+        if "--findings" in name:  # it reads all records, up to 300 MB of them
+            assert max(memory) < 600, (name, memory)
+        elif len(memory) > 12:  # others begin or end meanwhile
+            assert max(steady) < 1.1 * steady[0], (name, memory)
     assert max(watch.files) < 200, "connections are reused: there were thousands of requests"
     grown = np.array(watch.sizes[2 : minutes * 11])
     straight = np.polyval(np.polyfit(np.arange(grown.size), grown, 1), np.arange(grown.size))
