@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.cli.cleanup import configure_access, connected
 from harness.model.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harness.store.folder import RunFolder
     from harness.store.recovery import Recovered
+
+_SKEW_NS = 2 * 10**9  # the platform's clock may be behind, and has whole seconds
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="files that workers named when they lost their master (default: those of this run on this machine, "
         "which are deleted afterwards)",
     )  # fmt: skip
+    parser.add_argument(
+        "--host", default="", help="platform of the run: its listing is read for runs that were not seen"
+    )
+    configure_access(parser)
     printing.configure(parser)
 
 
@@ -32,11 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.store.recovery import recover
 
     folder = RunFolder.open(arguments.run)
+    if arguments.host:
+        _list(folder, arguments)
     merged, found = recover(folder, arguments.spools)
     if not (merged or found):
         raise ConfigError(
             f"there is no spool of {folder.path} on this machine, and no further run of it was seen on the platform",
-            "give the files that the workers named: they say where",
+            "give the files that the workers named, or --host to look at the platform again",
         )
     for spool in () if arguments.spools else merged:
         spool.unlink(missing_ok=True)
@@ -47,6 +57,41 @@ def run(arguments: argparse.Namespace) -> int:
         lambda: _document(merged, found, result.verdict),
     )
     return ExitCode.OK
+
+
+def _list(folder: "RunFolder", arguments: argparse.Namespace) -> None:
+    """Record the runs that the platform lists now and the observer did not see.
+
+    Raises:
+        ConfigError: the platform lists no runs, or the test is still running.
+        TargetUnreachableError: it does not answer.
+    """
+    import time
+
+    from harness.collectors.runs.known_runs import KnownRuns
+    from harness.model.errors import ConfigError
+    from harness.model.records import Event, Span
+    from harness.store.claims import Claim
+    from harness.targets.target import ListsRuns
+
+    plan = folder.read_plan()
+    target, client = connected(plan, arguments)
+    if not isinstance(target, ListsRuns):
+        raise ConfigError(f"{plan.target} lists no runs", "leave --host out")
+    known, page = KnownRuns(plan.target), ""
+    known.resume(folder.records(Event), folder.records(Span))
+    try:
+        with Claim(folder.path), folder.recorder() as recorder:
+            while True:
+                listed = target.list_runs(client, page)
+                ours = [each for each in listed.runs if each.created_at >= plan.started_at - _SKEW_NS]
+                for record in (record for each in ours for record in known.see(each, time.time_ns())):
+                    recorder.write(record)
+                page = listed.next_page
+                if not page or len(ours) < len(listed.runs):
+                    return
+    finally:
+        client.close()
 
 
 def said(merged: "Mapping[Path, Recovered]", found: int) -> list[str]:

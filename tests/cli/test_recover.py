@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from harness.model.errors import ExitCode
 from harness.store import RunFolder
 from harness.store.folder import encode
 from harness.store.spools import Origin, Spool, spool_path
+from tests.support.servers import Served
 
 TEST, T0 = "0123abcd", 1_700_000_000_000_000_000
 
@@ -74,3 +76,41 @@ def test_refusals_name_the_file_and_change_nothing(folder: RunFolder, capsys: py
         assert main(["recover", str(folder.path), *given]) == ExitCode.BAD_CONFIG
         assert said in capsys.readouterr().err
     assert folder.records(Submission) == []
+
+
+def test_the_platform_is_asked_for_runs_that_no_observer_saw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stamp = datetime.fromtimestamp(T0 / 1e9 + 1, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    listed = [
+        {"run_id": f"run-{name}", "display_name": name, "state": "RUNNING", "created_at": stamp}
+        for name in ("b-two", "a-one", "z-foreign")
+    ]
+    asked: list[str] = []
+    monkeypatch.setenv("PIPESWARM_TOKEN", "secret")
+    with Served(lambda path, _: asked.append(path) or (200, {"runs": listed})) as server:  # type: ignore[func-returns-value]
+        folder = RunFolder.create(tmp_path, "killed")
+        options = {"experiment_id": "e", "pipeline_id": "p", "version_id": "v"}
+        folder.write_plan(
+            Plan(
+                "kfp",
+                server.url,
+                {"name": "burst"},
+                2,
+                7,
+                simulated=False,
+                id=TEST,
+                started_at=T0,
+                target_options=options,
+            )
+        )
+        folder.write_schedule([0.0, 0.5])
+        folder.replace("scenarios.csv", b"id,scenario_name\na,one\nb,two\n")
+        with folder.recorder() as recorder:
+            recorder.write(Submission(0, "a", "a-one", T0, T0, T0, Outcome.ACCEPTED, "run-a-one", 0, 200, None))
+        assert main(["recover", str(folder.path), "--host", "http://127.0.0.1:1"]) == ExitCode.BAD_CONFIG
+        assert "the token is not sent" in capsys.readouterr().err
+        assert asked == []
+        assert main(["recover", str(folder.path), "--host", server.url]) == ExitCode.OK
+    assert [(row.seq, row.run) for row in folder.records(Submission)] == [(0, "run-a-one"), (1, "run-b-two")]
+    assert "1 run that the load had not recorded: found on the platform" in capsys.readouterr().out
