@@ -186,10 +186,10 @@ def _note_ignored(checked: "Checked", profile: "Profile") -> None:
 
 @contextmanager
 def _removed_unless_written(folder: "RunFolder") -> "Iterator[None]":
-    """Leave no part of a test behind, such as on a full disk: to repeat it is cheaper than to recover it."""
+    """Leave no part of a test behind, as on a full disk: to repeat it is cheaper than to recover it."""
     try:
         yield
-    except (OSError, KeyboardInterrupt) as error:
+    except (ConfigError, OSError, KeyboardInterrupt) as error:
         shutil.rmtree(folder.path, ignore_errors=True)
         if isinstance(error, OSError):
             error.filename = error.filename or str(folder.path)

@@ -184,3 +184,21 @@ def test_options_that_do_not_fit_the_target_are_refused(
 ) -> None:
     assert main(["simulate", "run", *BURST, *options, "--runs-dir", str(tmp_path)]) == ExitCode.BAD_CONFIG
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("name: second, template: work", "name: second, template: none"), ("name: second", "name: first"),
+        ("image: a}", "image: a}, unheard: 1"), ("entrypoint: main", "entrypoint: [1"), ("templates:", "other:"),
+        ("steps: [[", "withItems: [["),
+    ],
+)  # fmt: skip
+def test_a_workflow_that_can_not_run_is_refused_before_a_folder_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: str, said: str
+) -> None:
+    (tmp_path / "workflow.yaml").write_text(WORKFLOW.replace(change, said))
+    options = ("--workflow", str(tmp_path / "workflow.yaml"), "--runs-dir", str(tmp_path / "runs"))
+    assert main(["simulate", "run", *BURST, *options]) == ExitCode.BAD_CONFIG
+    assert "Traceback" not in capsys.readouterr().err
+    assert not list((tmp_path / "runs").glob("*"))

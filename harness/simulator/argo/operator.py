@@ -1,11 +1,13 @@
 """What comes next in a workflow of Argo's own: its templates unfold into the graph that the controller carries out."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
 from harness.simulator.argo.engine import Reconciliation
+from harness.simulator.argo.fields import dependencies
 from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.locks import Locks, NoLimitError
 from harness.simulator.argo.memos import Memos
@@ -82,9 +84,7 @@ class Unfolding:
 
     def add(self, manifest: Spec, spec: Spec) -> Run:
         """Begin a new workflow; `spec` is its specification with that of the template that it refers to."""
-        namespace = str(manifest["metadata"]["namespace"])
-        find, configured = partial(self.objects.template, namespace), partial(self._configured, namespace)
-        run = Run(manifest, spec, self._loop.now, find, configured, self._count)
+        run = self.made(manifest, spec)
         self._count += 1
         self._controller.add(run)
         return run
@@ -94,15 +94,24 @@ class Unfolding:
         run.shutdown, run.stopping, run.touched = how, True, True
         self._controller.queue.requeue(run)
 
+    def problem_of(self, run: Run) -> str:
+        """Find the templates of a workflow that is about to begin; what Argo's validation says, "" for nothing."""
+        try:
+            run.find_templates()
+            return problem_of(run)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            return f"{_CAN_NOT}: {error!r}"
+
+    def made(self, manifest: Spec, spec: Spec) -> Run:
+        """A new workflow, which has not begun."""
+        namespace = str(manifest["metadata"]["namespace"])
+        find, configured = partial(self.objects.template, namespace), partial(self._configured, namespace)
+        return Run(manifest, spec, self._loop.now, find, configured, self._count)
+
     def begin(self, workflow: Run) -> str:
         """See `Operator.begin`."""
         run, now = workflow, self._loop.now
-        try:
-            run.find_templates()
-            problem = problem_of(run)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            problem = f"{_CAN_NOT}: {error!r}"
-        if problem:
+        if problem := self.problem_of(run):
             run.finished, run.phase, run.message = now, FAILED, f"invalid spec: {problem}"
             return ""
         wanted = run.spec.get("synchronization")
@@ -176,15 +185,38 @@ class Unfolding:
 
 
 def problem_of(run: Run) -> str:
-    """What Argo's validation finds in a workflow that its API accepts, in its words; "" for nothing."""
+    """What Argo's validation finds in a workflow that its API accepts, most of it in its words; "" for nothing."""
     entrypoint = run.spec.get("entrypoint")
     if not entrypoint:
         return "entrypoint is required"
+    if twice := _repeated(str(each["name"]) for each in run.spec.get("templates") or ()):
+        return f"template name '{twice}' not unique"
     called: dict[str, Any] = {str(entrypoint): {"template": entrypoint}}
     called |= {key_of(each, LOCAL): each for each in hooks_of(run.spec).values()}
     for key, template in run.templates.items():
-        tasks = (template.get("dag") or {}).get("tasks") or ()
-        if any("depends" in each for each in tasks) and any("dependencies" in each for each in tasks):
-            return f"templates.{name_of(key)} cannot use both 'depends' and 'dependencies' in the same DAG template"
+        if problem := _problem_in(template):
+            return f"templates.{name_of(key)}{problem}"
         called |= {key_of(each, key): each for each in calls_of(template)}
     return next((missing(each) for key, each in called.items() if key not in run.templates), "")
+
+
+def _problem_in(template: Spec) -> str:
+    """What is wrong with the tasks or steps of a template; "" for nothing."""
+    tasks = list((template.get("dag") or {}).get("tasks") or ())
+    if any("depends" in each for each in tasks) and any("dependencies" in each for each in tasks):
+        return " cannot use both 'depends' and 'dependencies' in the same DAG template"
+    named = [*tasks, *(step for group in template.get("steps") or () for step in group)]
+    if twice := _repeated(str(each["name"]) for each in named):
+        return f".{'tasks' if tasks else 'steps'} name '{twice}' is not unique"
+    left = {str(task["name"]): set(dependencies(task)[1]) for task in tasks}
+    for name, needs in left.items():
+        if unknown := sorted(needs - left.keys()):
+            return f".tasks.{name} dependency '{unknown[0]}' not defined"
+    while free := [name for name, needs in left.items() if not needs & left.keys()]:
+        left = {name: needs for name, needs in left.items() if name not in free}
+    return f".tasks: {', '.join(left)} wait for each other" if left else ""
+
+
+def _repeated(names: Iterable[str]) -> str:
+    """A name that occurs twice; "" for none."""
+    return next((name for name, count in Counter(names).items() if count > 1), "")

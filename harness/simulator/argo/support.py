@@ -146,20 +146,22 @@ def demand_supported(spec: Spec, place: str = "spec", ignore: Collection[str] = 
     return list(ignored)
 
 
-def demand_supported_cron(spec: Spec, ignore: Collection[str] = ()) -> None:
-    """Check every field of a CronWorkflow's specification; `ignore` as for `demand_supported`.
+def demand_supported_cron(spec: Spec, ignore: Collection[str] = ()) -> list[str]:
+    """Check every field of a CronWorkflow's specification; as `demand_supported`.
 
     Raises:
         UnsupportedError: naming the first one that can't be run.
     """
-    for field, _ in _unknown(spec, _CRON, "spec", {}):
+    ignored: dict[str, None] = {}
+    for field, _ in _unknown(spec, _CRON, "spec", ignored):
         raise UnsupportedError(field, "the simulated platform does not model it")
-    demand_supported(spec["workflowSpec"], "spec.workflowSpec", ignore)
+    fields = [*ignored, *demand_supported(spec["workflowSpec"], "spec.workflowSpec", ignore)]
     for schedule in schedules_of(spec):
         try:
             is_due(schedule, datetime(2000, 1, 1, tzinfo=UTC))
         except ValueError as error:
             raise UnsupportedError("spec.schedule", str(error)) from error
+    return fields
 
 
 def schedules_of(spec: Spec) -> list[str]:

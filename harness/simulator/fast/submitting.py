@@ -87,7 +87,9 @@ def workflows(platform: Platform, package: bytes) -> Submit:
         _demand(spec, ignore)
         own = manifest.get("metadata") or {}
         labels, annotations = dict(own.get("labels") or {}), dict(own.get("annotations") or {})
-        with_parameters(spec, {})
+        trial = platform.argo.made({"metadata": {"name": "trial", "namespace": ""}}, with_parameters(spec, {}))
+    if problem := platform.argo.problem_of(trial):
+        raise ConfigError(f"{_WHERE}: invalid spec: {problem}", "correct it, or give what it needs: --with FILE")
     numbers = count(1)
 
     def submit(scenario: Scenario, answered: Answered) -> None:

@@ -1,5 +1,6 @@
 """Argo's workflows at the Kubernetes API: made, changed and deleted by clients, shown with their nodes."""
 
+import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,7 @@ class ArgoObjects:
         self._argo, self._controller = view.platform.argo, view.platform.controller
         self._store = view.store
         self._types: Mapping[str, Resource] = {each.kind: each for each in view.store.resources}
+        self._said: set[tuple[str, ...]] = set()  # fields that are ignored: each combination is named once
         self._argo.use(self, self._today)
         view.run_changed = self._changed
 
@@ -143,7 +145,10 @@ class ArgoObjects:
         """
         try:
             check = demand_supported_cron if kind == "CronWorkflow" else demand_supported
-            check(spec, ignore=self._view.platform.profile.ignore)
+            ignored = tuple(check(spec, ignore=self._view.platform.profile.ignore))
+            if ignored and ignored not in self._said:
+                self._said.add(ignored)
+                print(f"{kind} {name}: ignored, without a bearing on times: {', '.join(ignored)}", file=sys.stderr)
         except UnsupportedError as error:
             raise _invalid(kind, name, error.why, error.field) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:

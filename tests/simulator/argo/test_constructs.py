@@ -271,3 +271,10 @@ def test_fields_without_a_bearing_on_times_are_ignored_and_named():
     assert demand_supported(spec) == ["spec.metrics", "spec.podGC.deleteDelayDuration"]
     assert demand_supported({**spec, "unheard": 1}, ignore=["unheard"])[-1] == "spec.unheard"
     assert phases(ended(spec))[""] == "Succeeded"
+
+
+def test_the_served_platform_names_what_it_ignores_once(capsys):
+    platform = ArgoPlatform()
+    for name in ("one", "two"):
+        platform.create("Workflow", name, spec={**dag(task("a")), "metrics": {}})
+    assert capsys.readouterr().err == "Workflow one: ignored, without a bearing on times: spec.metrics\n"

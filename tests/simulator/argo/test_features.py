@@ -7,7 +7,7 @@ from harness.simulator.argo.support import UnsupportedError, demand_supported
 from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.kube_api import ApiError
 from harness.simulator.profile import Quota, Step
-from tests.support.argo_platform import FAILS, POD, WORK, ArgoPlatform, dag, ended, nodes_of, phases, task
+from tests.support.argo_platform import FAILS, POD, WORK, ArgoPlatform, dag, ended, nodes_of, phases, steps, task
 
 
 @pytest.mark.parametrize(
@@ -266,3 +266,20 @@ def test_a_generated_name_is_a_new_one_each_time():
     platform.run(60.0)
     assert len(set(platform.names())) == 2
     assert all(name.startswith("nightly-") and len(name) == 13 for name in platform.names())
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (dag(task("a"), task("a")), "templates.main.tasks name 'a' is not unique"),
+        (steps([task("a")], [task("a")]), "templates.main.steps name 'a' is not unique"),
+        (dag(task("a", dependencies=["b"])), "templates.main.tasks.a dependency 'b' not defined"),
+        (dag(task("a", depends="c"), task("b", depends="a"), task("c", depends="b")),
+         "templates.main.tasks: a, b, c wait for each other"),
+        ({**dag(task("a")), "templates": [POD, POD], "entrypoint": "w"}, "template name 'w' not unique"),
+        (dag(task("a", template="none")), "template name 'none' undefined"),
+    ],
+)  # fmt: skip
+def test_what_argos_validation_finds_ends_a_workflow_before_it_begins(spec, said):
+    status = ended(spec)["status"]
+    assert (status["phase"], status["message"], status.get("nodes")) == ("Failed", f"invalid spec: {said}", None)
