@@ -97,7 +97,7 @@ def _quota(manifest: Manifest) -> str:
     return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard))
 
 
-QUOTA_COLUMNS = (NAME, AGE, Column("Request", _quota))
+QUOTA_COLUMNS = (NAME, Column("Request", _quota), AGE)
 PRIORITY_CLASS_COLUMNS = (NAME, Column("Value", lambda it: it["value"]), AGE)
 MACHINES_COLUMNS = (
     NAME,

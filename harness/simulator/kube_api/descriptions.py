@@ -1,4 +1,4 @@
-"""The routes of discovery and OpenAPI."""
+"""The routes of discovery."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -7,16 +7,15 @@ import orjson
 from aiohttp import web
 
 from harness.simulator.kube_api import discovery
-from harness.simulator.kube_api.errors import unknown_path
 from harness.simulator.kube_api.resource import Resource
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def add_descriptions(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
-    """Serve the version, the groups and types, and their schemas."""
+    """Serve the version, and the groups and types."""
     _add_discovery(router, resources)
-    _add_openapi(router, resources)
+    _add_openapi(router)
 
 
 def json_answer(document: object, *, status: int = 200, content_type: str = "application/json") -> web.Response:
@@ -34,10 +33,6 @@ def _fixed(document: object) -> _Handler:
 
 def _add_discovery(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
     async def root(request: web.Request, *, core: bool) -> web.Response:
-        wanted = discovery.wants(request.headers.get("Accept", ""))
-        if wanted:
-            kind = f"application/json;g={discovery.AGGREGATED};v={wanted['v']};as=APIGroupDiscoveryList"
-            return json_answer(discovery.aggregated(resources, wanted["v"], core=core), content_type=kind)
         return json_answer(discovery.core_versions(request.host) if core else discovery.groups(resources))
 
     for slash in ("", "/"):  # clients ask either way
@@ -51,18 +46,10 @@ def _add_discovery(router: web.UrlDispatcher, resources: Sequence[Resource]) -> 
         router.add_get(f"/apis/{group}", _fixed(discovery.group(group, resources)))
 
 
-def _add_openapi(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
-    async def described(request: web.Request) -> web.Response:
-        document = discovery.openapi(request.match_info["root"], resources)
-        if document is None:
-            raise unknown_path()
-        return json_answer(document)
-
+def _add_openapi(router: web.UrlDispatcher) -> None:
     async def swagger(request: web.Request) -> web.Response:
         if "protobuf" in request.headers.get("Accept", ""):
             return json_answer(discovery.encoded_swagger(), content_type="application/octet-stream")
         return json_answer(discovery.swagger())
 
     router.add_get("/openapi/v2", swagger)
-    router.add_get("/openapi/v3", _fixed(discovery.openapi_index(resources)))
-    router.add_get("/openapi/v3/{root:.+}", described)

@@ -1,16 +1,12 @@
-"""Discovery: groups, types, verbs, and enough of OpenAPI for `kubectl`."""
+"""Discovery: groups, types and verbs; OpenAPI is empty, so that `kubectl` validates nothing before sending."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.simulator.kube_api.resource import READ_VERBS, Resource
 
 Document = dict[str, Any]
 
-_UNDESCRIBED = (
-    "The simulated platform does not describe fields: see https://kubernetes.io/docs/reference/kubernetes-api/"
-)
-AGGREGATED = "apidiscovery.k8s.io"
 VERSION = {
     "major": "1", "minor": "32", "gitVersion": "v1.32.4+simulated", "gitCommit": "", "gitTreeState": "clean",
     "emulationMajor": "1", "emulationMinor": "32", "minCompatibilityMajor": "1", "minCompatibilityMinor": "31",
@@ -81,88 +77,6 @@ def _subresources(resource: Resource) -> list[tuple[str, Document]]:
     return [(each, kinds[each]) for each in resource.subresources]
 
 
-def aggregated(resources: Sequence[Resource], format_version: str, *, core: bool) -> Document:
-    """``/api`` or ``/apis`` with all types in one document, in this version of the discovery format."""
-    names = dict.fromkeys(each.group for each in resources if (not each.group) == core)
-    items = []
-    for name in names:
-        versions = dict.fromkeys(each.version for each in resources if each.group == name)
-        described = [
-            {
-                "version": version,
-                "resources": [
-                    _aggregated_entry(each) for each in resources if (each.group, each.version) == (name, version)
-                ],
-                "freshness": "Current",
-            }
-            for version in versions
-        ]
-        items.append({"metadata": {"name": name, "creationTimestamp": None}, "versions": described})
-    api_version = f"{AGGREGATED}/{format_version}"
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
-
-
-def _aggregated_entry(resource: Resource) -> Document:
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    entry: Document = {
-        "resource": resource.plural,
-        "responseKind": kind,
-        "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.kind.lower(),
-        **_usage(resource),
-    }
-    subresources = [
-        {
-            "subresource": name,
-            "responseKind": {"group": resource.group, "version": resource.version}
-            | {key: about[key] for key in ("group", "version", "kind") if key in about},
-            "verbs": about["verbs"],
-        }
-        for name, about in _subresources(resource)
-    ]
-    if subresources:
-        entry["subresources"] = subresources
-    return entry
-
-
-def openapi_index(resources: Sequence[Resource]) -> Document:
-    """The document at ``/openapi/v3``: the paths of the group versions' documents."""
-    paths = {_root(each): {"serverRelativeURL": f"/openapi/v3/{_root(each)}"} for each in resources}
-    return {"paths": paths}
-
-
-def openapi(root: str, resources: Sequence[Resource]) -> Document | None:
-    """The document at ``/openapi/v3/<root>``: types with open fields; none for an unknown group version."""
-    here = [each for each in resources if _root(each) == root]
-    if not here:
-        return None
-    paths: Document = {}
-    schemas: Document = {}
-    for resource in here:
-        kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-        schema = f"{resource.group or 'core'}.{resource.version}.{resource.kind}"
-        schemas[schema] = {
-            "type": "object",
-            "description": _UNDESCRIBED,
-            "x-kubernetes-group-version-kind": [kind],
-            "x-kubernetes-preserve-unknown-fields": True,
-        }
-        place = "namespaces/{namespace}/" if resource.namespaced else ""
-        answer = {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
-        get = {
-            "responses": {"200": {"description": "OK", **answer}},
-            "x-kubernetes-action": "get",
-            "x-kubernetes-group-version-kind": kind,
-        }
-        paths[f"/{root}/{place}{resource.plural}/{{name}}"] = {"get": get}
-    information = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
-    return {"openapi": "3.0.0", "info": information, "paths": paths, "components": {"schemas": schemas}}
-
-
-def _root(resource: Resource) -> str:
-    return f"apis/{resource.api_version}" if resource.group else f"api/{resource.api_version}"
-
-
 def swagger() -> Document:
     """The document at ``/openapi/v2``: without types, so that clients validate nothing before sending."""
     information = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
@@ -178,15 +92,3 @@ def encoded_swagger() -> bytes:
 
     information = field(1, b"Kubernetes") + field(2, VERSION["gitVersion"].encode())
     return field(1, b"2.0") + field(2, information) + field(8, b"")
-
-
-def wants(accept: str) -> Mapping[str, str] | None:
-    """Parameters of the `Accept` clause for aggregated discovery; none if plain JSON comes first."""
-    for clause in accept.split(","):
-        media, *parameters = (part.strip() for part in clause.split(";"))
-        found = dict(part.split("=", 1) for part in parameters if "=" in part)
-        if media == "application/json" and found.get("g") == AGGREGATED and found.get("v") in ("v2", "v2beta1"):
-            return found
-        if media in ("application/json", "*/*") and "g" not in found:
-            return None
-    return None

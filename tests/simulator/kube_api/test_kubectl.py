@@ -118,12 +118,3 @@ def test_types_are_discovered(server: Server) -> None:
     assert rows["Workflow"][2] == "argoproj.io/v1alpha1"
     assert "+simulated" in kubectl(server, "version")
     assert kubectl(server, "get", "--raw", "/readyz") == "ok"
-
-
-def test_types_are_explained(server: Server) -> None:
-    minor = int(json.loads(kubectl(server, "version", "-o", "json"))["clientVersion"]["minor"].rstrip("+"))
-    if minor < 27:
-        pytest.skip(
-            f"kubectl 1.{minor} explains types from OpenAPI v2; they are described in OpenAPI v3 (kubectl 1.27)"
-        )
-    assert "KIND:       Pod" in kubectl(server, "explain", "pod")

@@ -73,29 +73,8 @@ def test_a_long_list_is_sent_in_pieces_that_make_one_document(server: Server) ->
     assert names == [f"many-{index:04}" for index in range(1201)]
 
 
-@pytest.mark.parametrize("version", ["v2", "v2beta1"])
-def test_aggregated_discovery_equals_plain_discovery(server: Server, version: str) -> None:
-    accept = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList,application/json"
-    for root in ("api", "apis"):
-        answer = http.request("GET", f"{server.url}/{root}", headers={"Accept": accept})
-        assert f"v={version}" in answer.headers["Content-Type"]
-        for group in json.loads(answer.data)["items"]:
-            name = group["metadata"].get("name", "")
-            for group_version in group["versions"]:
-                path = f"/{root}/{name}/{group_version['version']}" if name else f"/api/{group_version['version']}"
-                listed = json.loads(http.request("GET", server.url + path).data)["resources"]
-                assert [(each["resource"], each["verbs"]) for each in group_version["resources"]] == [
-                    (each["name"], each["verbs"]) for each in listed if "/" not in each["name"]
-                ]
-
-
-def test_openapi_names_every_group_version(server: Server) -> None:
-    index = json.loads(http.request("GET", f"{server.url}/openapi/v3").data)["paths"]
-    assert {"api/v1", "apis/apps/v1", "apis/argoproj.io/v1alpha1"} <= index.keys()
-    for entry in index.values():
-        document = json.loads(http.request("GET", server.url + entry["serverRelativeURL"]).data)
-        assert document["components"]["schemas"]
-    assert json.loads(http.request("GET", f"{server.url}/openapi/v2").data)["swagger"] == "2.0"
+def test_openapi_describes_nothing(server: Server) -> None:
+    assert json.loads(http.request("GET", f"{server.url}/openapi/v2").data)["definitions"] == {}
 
 
 async def _answers(first: str) -> dict[str, tuple[int, str]]:
