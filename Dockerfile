@@ -1,15 +1,19 @@
 # One image for every service of docker-compose.yml and deploy/kubernetes; which one it is, the command says.
-FROM python:3.11-slim AS build
+# A release builds with the digest: --build-arg BASE=python:3.11-slim@sha256:…
+ARG BASE=python:3.11-slim
+FROM $BASE AS build
 RUN python -m venv /opt/pipeswarm
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt requirements.lock README.md LICENSE ./
 COPY pipeswarm pipeswarm
 COPY harness harness
 COPY generators generators
 COPY reports reports
-RUN /opt/pipeswarm/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt .
+# What is installed are the files of requirements.lock, by their hashes.
+RUN /opt/pipeswarm/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --no-deps -r requirements.lock \
+ && PIP_CONSTRAINT=constraints.txt /opt/pipeswarm/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps .
 
-FROM python:3.11-slim
+FROM $BASE
 RUN useradd --create-home --uid 10001 pipeswarm && install -d -o pipeswarm /shared
 COPY --from=build /opt/pipeswarm /opt/pipeswarm
 ENV PATH=/opt/pipeswarm/bin:$PATH PYTHONUNBUFFERED=1

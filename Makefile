@@ -16,7 +16,7 @@ define install
 	  | { grep --line-buffered -oE '^ *(Collecting|Building|Installing collected) [a-zA-Z0-9._-]+' || true; }; fi
 endef
 
-.PHONY: help demo test rehearse check lines corpus bench compiled mutants audit licences reference pictures sbom clean
+.PHONY: help demo test rehearse check lines corpus bench compiled mutants audit locked licences reference pictures sbom clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -67,8 +67,14 @@ mutants: $(VENV)/.installed-mutants  ## change the code and see whether a test n
 
 audit: $(VENV)/.installed-dev  ## known vulnerabilities of the locked packages; needs the network
 	@# In an environment of its own: the audit's packages must not mix with the audited ones.
-	test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet pip-audit; }
-	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet pip-audit; } \
+	  || { echo 'make audit needs the network: it installs pip-audit.'; exit 1; }
+	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --progress-spinner off \
+	  || { echo 'Without the network nothing is audited: pip-audit asks PyPI about each package.'; exit 1; }
+
+locked:  ## write requirements.lock, what the image installs, with hashes; needs the network and uv
+	uv pip compile pyproject.toml --constraints constraints.txt --generate-hashes --universal --python-version 3.11 \
+	  --no-emit-index-url --no-annotate --custom-compile-command 'make locked' --quiet --output-file requirements.lock
 
 licences: $(VENV)/.installed-dev  ## write docs/licences.md
 	$(BIN)/python -m tests.support.licences

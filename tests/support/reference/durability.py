@@ -33,6 +33,7 @@ _ATTACKS = {
     "Texts": ("tests/model/test_inert.py", "tests/reports/test_inert.py", "tests/drive/test_console.py"),
     "The web UI": ("tests/e2e/test_web_safety.py", "tests/drive/test_web_guard.py"),
     "Secrets and rights": ("tests/model/test_redaction.py", "tests/e2e/test_token.py", "tests/deploy/test_rights.py"),
+    "What is installed and run from elsewhere": ("tests/deploy/test_supply_chain.py",),
 }  # fmt: skip
 
 
