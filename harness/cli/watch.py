@@ -97,6 +97,8 @@ def _of_platform(observed: LiveObserver) -> Iterator[tuple[str, str]]:
             yield f"{name} on the platform", _by_state(counts)
     if observed.ready_nodes is not None:
         yield "ready nodes", f"{observed.ready_nodes:,} of {observed.nodes or 0:,}"
+    if observed.blocked:
+        yield "runs blocked", f"{observed.blocked:,} until someone intervenes"
     if observed.coming_nodes is not None:
         yield "nodes on their way", f"{observed.coming_nodes:,}"
     if observed.kubernetes:

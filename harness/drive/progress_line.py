@@ -111,6 +111,8 @@ def _parts(load: LiveLoad, counts: Counts, observed: Mapping[str, Any], found: M
         parts["rate"] = f"{load.succeeded_per_hour:,.0f} runs/h"
     if load.lag_p99_s is not None:
         parts["lag"] = f"lag p99 {format_duration(load.lag_p99_s)}"
+    if observed.get("blocked"):
+        parts["blocked"] = f"blocked {observed['blocked']:,}"
     if observed.get("ready_nodes") is not None:
         parts["nodes"] = f"nodes {observed['ready_nodes']}"
     if load.eta_s is not None:

@@ -107,7 +107,9 @@ class SessionRunner:
         """The present state of the load."""
         if self.test is None:
             return LiveLoad(self.stage)
-        return live_load(self.stage, self.test, self._t0_at, time.time_ns(), self._ends_age_s(self.test))
+        return live_load(
+            self.stage, self.test, self._t0_at, time.time_ns(), self._observed(self.test).ends_age_s(time.time_ns())
+        )
 
     # --- booking ------------------------------------------------------------------------------------------------
 
@@ -180,12 +182,15 @@ class SessionRunner:
             with self._recording():
                 self.test.note("ClockStepped", f"the load generator's clock stepped by {stepped_s:+.1f} s")
         elapsed_s = (self._clock.now() - self._t0_at) / 1e9
-        age_s = self._ends_age_s(self.test) if self._ready and self._ready.checked.settings.abort_on else None
-        self.tell(messages.Tick(time.monotonic(), elapsed_s, self.test.ledger.counts, finished, age_s))
+        age_s, blocked = None, 0
+        if self._ready and self._ready.checked.settings.abort_on:
+            observed = self._observed(self.test)
+            age_s, blocked = observed.ends_age_s(time.time_ns()), observed.blocked or 0
+        self.tell(messages.Tick(time.monotonic(), elapsed_s, self.test.ledger.counts, finished, age_s, blocked))
 
     @staticmethod
-    def _ends_age_s(test: LoadTest) -> float | None:
-        return LiveObserver.from_json(test.folder.read_live("observer")).ends_age_s(time.time_ns())
+    def _observed(test: LoadTest) -> LiveObserver:
+        return LiveObserver.from_json(test.folder.read_live("observer"))
 
     def _book_ends(self, test: LoadTest) -> None:
         for event in test.ends.read():

@@ -35,7 +35,7 @@ from harness.drive.session_messages import (
     WriteFailed,
     WriteReport,
 )
-from harness.model.abort import Watch
+from harness.model.abort import BLOCKED, Watch
 from harness.model.errors import ExitCode
 from harness.model.live import Stage
 from harness.model.units import format_duration
@@ -127,7 +127,7 @@ class Session:
     def _tick(self, tick: Tick, terms: Terms) -> tuple[Command, ...]:
         if self.stage not in {Stage.DISPATCHING, Stage.DRAINING}:
             return ()
-        broken = self._watch.broken(tick.now_s, asdict(tick.counts))
+        broken = self._watch.broken(tick.now_s, asdict(tick.counts) | {BLOCKED: tick.blocked})
         if broken and tick.ends_age_s is not None:
             broken += f"; ends of runs were last read {format_duration(tick.ends_age_s)} before"
         aborted = self.on(Cut("Aborted", f"aborted by {broken}")) if broken and not self._cut else ()

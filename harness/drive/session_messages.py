@@ -49,13 +49,17 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed: `now_s` on a monotonic clock, `elapsed_s` since t0; `ends_age_s` as in `LiveLoad`."""
+    """Time has passed: `now_s` on a monotonic clock, `elapsed_s` since t0; `ends_age_s` as in `LiveLoad`.
+
+    `blocked` runs wait for what will not come unless someone intervenes.
+    """
 
     now_s: float
     elapsed_s: float
     counts: Counts
     generator_finished: bool = False
     ends_age_s: float | None = None
+    blocked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 rule = ratio ("<" | "<=" | ">" | ">=") limit ["for" duration] ["after" number], with the ratios of `harness.model.slo`.
 With ``for`` the rule applies to a sliding window of that length, once the test is that old; without, to the whole test
 so far. It applies from ``after`` runs on: 20 by default, with ``for`` 1.
+
+``blocked`` alone is a rule as well: some run waits for what will not come unless someone intervenes, as its cluster
+states (a missing secret or image, a taint that is not tolerated), and has waited so for a minute.
 """
 
 import re
@@ -12,9 +15,9 @@ from dataclasses import dataclass
 
 from harness.model.errors import ConfigError
 from harness.model.slo import RATIOS, Slo, parse_slo
-from harness.model.units import format_duration, parse_duration
+from harness.model.units import counted, format_duration, parse_duration
 
-_HINT = "write it as 'failed_ratio > 0.2 for 1m' or 'failed_ratio > 0.2 after 50'"
+_HINT = "write it as 'failed_ratio > 0.2 for 1m', 'failed_ratio > 0.2 after 50' or 'blocked'"
 _LEAST = 20  # one failed run of one is no ratio
 _RULE = re.compile(
     r"(?P<condition>.*?)(?:\s+for\s+(?P<window>.*?))?(?:\s+after\s+(?P<least>\d+)(?:\s+runs)?)?\s*", re.DOTALL
@@ -23,6 +26,7 @@ _RULE = re.compile(
 # arrivals whose outcome is known. A rejection is known long before the ends of runs that were due at the same time:
 # it counts when runs that were due later have ended.
 _ENDED, _ARRIVED = ("done", "failed", "rejected_with_ended"), ("accepted", "rejected", "missed")
+BLOCKED = "blocked"
 _PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "failed_ratio": (("failed", "rejected_with_ended"), _ENDED),
     "succeeded_ratio": (("done",), _ENDED),
@@ -47,6 +51,8 @@ def parse_abort(text: str) -> AbortRule:
     Raises:
         ConfigError: it does not follow the grammar above.
     """
+    if text.strip() == BLOCKED:
+        return AbortRule(BLOCKED, Slo(BLOCKED, BLOCKED, "", None, ">", 0.0), None, 1)
     parts = _RULE.fullmatch(text)
     assert parts is not None  # the condition may be any text
     window = parts["window"]
@@ -76,6 +82,10 @@ class Watch:
         while len(self._seen) > 1 and self._seen[1][0] <= now_s - self._keep_s:
             self._seen.popleft()
         for rule in self._rules:
+            if rule.text == BLOCKED:
+                if counts.get(BLOCKED):
+                    return f"{BLOCKED}: {counted(counts[BLOCKED], 'run')} wait for what will not come by itself"
+                continue
             value = self._value(rule, now_s, counts)
             if value is not None and rule.condition.holds(value):
                 window = f" in the last {format_duration(rule.window_s)}" if rule.window_s else ""

@@ -15,6 +15,7 @@ class LiveObserver:
         runs: count by state.
         ends_at: ends of runs until then are known, UTC ns; None where they are known at once.
         pods: count of the runs' pods by phase.
+        blocked: how many runs have waited for a minute for what will not come unless someone intervenes.
         nodes: how many machines there are, in the pools that the runs' steps use.
         ready_nodes: how many of them are ready.
         coming_nodes: how many were claimed and take no pods yet, where the autoscaler shows it.
@@ -36,6 +37,7 @@ class LiveObserver:
     runs: Mapping[str, int] | None = None
     ends_at: int | None = None
     pods: Mapping[str, int] | None = None
+    blocked: int | None = None
     nodes: int | None = None
     ready_nodes: int | None = None
     coming_nodes: int | None = None

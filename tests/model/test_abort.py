@@ -78,13 +78,21 @@ def test_any_of_several_rules_is_enough():
 def test_a_rule_that_cannot_be_evaluated_is_refused(text):
     with pytest.raises(ConfigError, match="the rule") as refused:
         parse_abort(text)
-    assert refused.value.hint.startswith("write it as 'failed_ratio > 0.2 for 1m' or 'failed_ratio > 0.2 after 50'")
+    assert refused.value.hint.startswith("write it as 'failed_ratio > 0.2 for 1m', 'failed_ratio > 0.2 after 50' or 'blocked'")
 
 
 def test_the_ratios_that_are_known_during_a_test_are_named():
     with pytest.raises(ConfigError) as refused:
         parse_abort("censored_ratio > 0.2")
     assert refused.value.hint.endswith("; ratios: failed_ratio, rejected_ratio, missed_ratio, succeeded_ratio")
+
+
+def test_runs_that_are_blocked_abort_a_test_at_once():
+    watching = watch("blocked")
+    assert watching.broken(0.0, counts(done=3) | {"blocked": 0}) is None
+    assert watching.broken(1.0, counts(done=3)) is None, "nothing observes the cluster"
+    broken = watching.broken(2.0, counts(done=3) | {"blocked": 2})
+    assert broken == "blocked: 2 runs wait for what will not come by itself"
 
 
 def test_without_rules_nothing_aborts_a_test():

@@ -101,6 +101,7 @@ class Cluster:
             nodes=counted[1] if counted else None,
             coming_nodes=self._node_claims.coming if self._karpenter else None,
             pods=self._pods.phases(),
+            blocked=self._pods.blocked,
         )
 
     def _follow(self, stop: threading.Event) -> None:

@@ -139,6 +139,14 @@ class Pods:
         with self._lock:
             return {self._pods[uid].life.run for uid in self._alive}
 
+    @property
+    def blocked(self) -> int:
+        """How many runs have a living pod that waits for what will not come unless someone intervenes."""
+        now_at = self._journal.now()
+        with self._lock:
+            lives = (self._pods[uid].life for uid in self._alive)
+            return len({life.run for life in lives if life.is_blocked(now_at)})
+
     def phases(self) -> Mapping[str, int]:
         """The pods of runs by phase."""
         with self._lock:

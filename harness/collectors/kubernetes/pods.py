@@ -36,6 +36,7 @@ _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _SERVING = frozenset({"scheduler", "worker"})  # components of Dask clusters that others compute with
 _DASK = "dask_tenants"  # the target whose runs are Dask clusters
 _OWN = ("main", "wait")  # containers of a step; others are injected
+_BLOCKED_NS = 60 * 10**9  # what is stated once may pass: a secret that is created a moment later
 _FINE_S = 1e-3
 _WATCH_DELAY_S = 0.05  # a watch shows a pod within this time after its creation
 # Reasons for which a container waits in vain.
@@ -208,6 +209,11 @@ class PodLife:
                 )
             )  # fmt: skip
         return spans
+
+    def is_blocked(self, now_at: int) -> bool:
+        """Whether it has waited long for what will not come unless someone intervenes, as was stated of it."""
+        waits = self.over is None and self._started is None
+        return waits and self._statements.block(self.node is None, now_at - _BLOCKED_NS)
 
     def failures(self) -> list[Event]:
         """What went wrong in it, each failure once, in the order of sight."""

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, stamp
 from harness.model.phases import RUNNING, SCHEDULING, SIDECARS, STORING, UNSCHEDULABLE
 from harness.reasons import builtin, stated
-from harness.reasons.catalogue import SCHEDULER
+from harness.reasons.catalogue import BLOCKS, SCHEDULER, predicates
 
 _KUBELET = "kubelet"
 _NORMAL_STATES = frozenset({"ContainerCreating", "PodInitializing"})
@@ -88,12 +89,28 @@ class Statements:
         rank = builtin().match
         return min(found, key=lambda each: rank(each.text).rank).text if found else ""
 
+    def block(self, by_scheduler: bool, until_at: int) -> bool:
+        """Whether what was stated last blocks the pod for good, and was stated by `until_at`, UTC ns, at the latest.
+
+        Of a pod that is not scheduled the scheduler's words count, of others the rest.
+        """
+        mine = [each for each in self._known.values() if each.text.startswith(f"{SCHEDULER}/") == by_scheduler]
+        last = max(mine, key=lambda each: each.last, default=None)
+        return last is not None and last.first.at <= until_at and _blocks(last.text)
+
     def _add(self, text: str, first: Stamp, last: Stamp) -> None:
         known = self._known.get(text)
         if known is not None:
             known.first, known.last = min(known.first, first), max(known.last, last)
         elif len(self._known) < _MOST:
             self._known[text] = Statement(text, first, last)
+
+
+@lru_cache(2**12)
+def _blocks(text: str) -> bool:
+    """Whether all that a text states blocks a pod unless someone intervenes."""
+    rows = [builtin().match(part).row for part, _ in predicates(text)]
+    return all(row is not None and row.effect == BLOCKS for row in rows)
 
 
 def _source(event: Mapping[str, Any], reason: str) -> str:

@@ -103,3 +103,26 @@ def test_a_pod_that_argo_creates_again_under_the_same_name_keeps_the_spans_of_th
     pods.see("ADDED", again)
     last = {(span.phase, span.attempt): span for span in folder.records(Span)}
     assert [last[RUNNING, k].started_at for k in (0, 1)] == pytest.approx([at(5), at(45)], abs=10**9)
+
+
+@pytest.mark.parametrize(
+    ("seen", "after_s", "blocked"),
+    [
+        ([pod(conditions=[SCHEDULED], node="n", containerStatuses=[waiting("main", "CreateContainerConfigError", 'secret "x" not found')])],
+         61.0, True),
+        ([pod(conditions=[SCHEDULED], node="n", containerStatuses=[waiting("main", "CreateContainerConfigError", 'secret "x" not found')])],
+         30.0, False),
+        ([pod(conditions=[condition("PodScheduled", "False", 1.0, reason="Unschedulable",
+                                    message="0/4 nodes are available: 4 node(s) had untolerated taint {sku: training}.")])],
+         61.0, True),
+        ([pod(conditions=[condition("PodScheduled", "False", 1.0, reason="Unschedulable",
+                                    message="0/4 nodes are available: 1 Insufficient cpu, 3 node(s) had untolerated taint {sku: training}.")])],
+         61.0, False),
+        ([pod(conditions=[SCHEDULED], node="n")], 600.0, False),
+    ],
+)  # fmt: skip
+def test_a_pod_is_blocked_once_it_has_waited_for_a_minute_for_what_will_not_come(seen, after_s, blocked) -> None:
+    life = PodLife.of(seen[0])
+    for each in seen:
+        life.see(each, at(10.0))
+    assert life.is_blocked(at(10.0 + after_s)) is blocked
