@@ -75,8 +75,9 @@ def _finding(finding: Finding) -> list[str]:
     lines = [f"**{cell(finding.title)}** (`{finding.name}`, confidence {finding.confidence:.0%})", ""]
     lines += [f"- {cell(evidence.statement)}" for evidence in finding.evidence]
     lines += ["", f"**Fix:** {cell(finding.fix)}", ""]
-    if finding.commands:
-        lines += ["```sh", *map(one_line, finding.commands), "```", ""]
+    for title, commands in (("", finding.looks), ("To change it:", finding.changes)):
+        if commands:
+            lines += [*([title, ""] if title else []), "```sh", *map(one_line, commands), "```", ""]
     return lines
 
 

@@ -134,7 +134,9 @@ def _finding(result: Result) -> list[str]:
     lines = [f"Finding: {top.name} (confidence {top.confidence:.0%})"]
     lines += [f"  - {evidence.statement}" for evidence in top.evidence[:_MOST_EVIDENCE]]
     lines.append(f"  Fix: {top.fix.split('. ')[0].rstrip('.')}")
-    lines += [f"    {command}" for command in top.commands]
+    lines += [f"    {command}" for command in top.looks]
+    if top.changes:
+        lines += ["  To change it:", *(f"    {command}" for command in top.changes)]
     if names := dict.fromkeys(other.name for other in others if other.name != top.name):
         lines.append(f"  Also found: {', '.join(names)}")
     return lines

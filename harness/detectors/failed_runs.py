@@ -1,6 +1,7 @@
 """Runs that failed for a reason that no other detector knows, grouped by message."""
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.concentration import concentration
 from harness.analysis.waits.failures import failures, group
 from harness.analysis.waits.stated import failed_for_others
 from harness.detectors.capability import Capability
@@ -38,17 +39,24 @@ def detect(timeline: Timeline) -> list[Finding]:
         )
         for g in groups[:_MOST_GROUPS]
     ]
+    where = concentration(timeline, [f.row for f in unexplained])
+    if where is not None:
+        facts.insert(0, Evidence(where.sentence, float(where.there), "runs", "spans", f"{where.kind} = {where.name}"))
     if tasks:
         facts.append(Evidence(f"failed tasks: {', '.join(tasks[:6])}", None, "", "events", "kind = Pod"))
     example, label = timeline.runs["run"].iat[unexplained[0].row], RUN_LABELS.get(timeline.plan.target, "")
+    chosen = f" -l {label}={shell_word(str(example))}" if label else ""
     return [
         Finding(
             NAME,
-            f"{share:.0%} of the runs failed: “{groups[0].message[:120]}”",
+            f"{share:.0%} of the runs failed{f', on the {where.kind} {where.name}' if where else ''}: "
+            f"“{groups[0].message[:120]}”",
             0.5,
             tuple(facts),
-            "Check the logs of the failed steps: the pipeline's own code or its inputs fail.",
-            (f"kubectl get pods -n {timeline.namespace} -l {label}={shell_word(str(example))}",) if label else (),
+            f"Find out what is different about the {where.kind} {where.name}; elsewhere the same steps succeed."
+            if where
+            else "Check the logs of the failed steps: the pipeline's own code or its inputs fail.",
+            () if timeline.executed else (f"kubectl get pods -n {timeline.namespace}{chosen}",),
             broke(share),
         )
     ]

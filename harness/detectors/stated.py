@@ -7,6 +7,7 @@ row knows are quoted.
 from collections.abc import Iterator
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.concentration import concentration
 from harness.analysis.waits.stated import Cause, blocked, causes
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
@@ -133,7 +134,9 @@ def _evidence(timeline: Timeline, cause: Cause, effects: list[str]) -> Iterator[
             what = "the most work lost" if phase == RUNNING else f"the longest wait in the phase “{phase}”"
             longest = f"{what} took {format_duration(seconds)}"
             yield Evidence(longest, seconds, "s", "spans", f"phase = {phase}")
-    if cause.nodes and len(cause.nodes) < max(len(timeline.nodes), 2):
+    if cause.failed and (where := concentration(timeline, cause.failed)):
+        yield Evidence(where.sentence, float(where.there), "runs", "spans", f"{where.kind} = {where.name}")
+    elif cause.nodes and len(cause.nodes) < max(len(timeline.nodes), 2):
         names = ", ".join(sorted(cause.nodes)[:6])
         yield Evidence(f"on {counted(len(cause.nodes), 'node')}: {names}", float(len(cause.nodes)), "nodes", "spans")
     others = [each for each in cause.texts if each != cause.example]

@@ -1,7 +1,14 @@
 """What the analysis concludes: validity first, then findings, then what could not be judged."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+# Commands that only read, alone or through filters.
+_LOOKS = re.compile(
+    r"kubectl (?:-n \S+ )?(?:get|describe|logs|top|explain|events|auth can-i|rollout status)\b[^|;&>`]*"
+    r"(?:\| *(?:grep|wc|head|tail|sort)\b[^|;&>`]*)*(?:#.*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,16 @@ class Finding:
     fix: str  # how to fix it, in words
     commands: tuple[str, ...] = ()  # to fix it, with names from the observed cluster
     severity: float = 0.5  # 0..1, share of the runs or of the time that it cost
+
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """The commands that only show something."""
+        return tuple(each for each in self.commands if _LOOKS.fullmatch(each))
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The commands that change or restart something, or that may."""
+        return tuple(each for each in self.commands if not _LOOKS.fullmatch(each))
 
 
 @dataclass(frozen=True, slots=True)

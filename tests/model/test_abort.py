@@ -78,7 +78,9 @@ def test_any_of_several_rules_is_enough():
 def test_a_rule_that_cannot_be_evaluated_is_refused(text):
     with pytest.raises(ConfigError, match="the rule") as refused:
         parse_abort(text)
-    assert refused.value.hint.startswith("write it as 'failed_ratio > 0.2 for 1m', 'failed_ratio > 0.2 after 50' or 'blocked'")
+    assert refused.value.hint.startswith(
+        "write it as 'failed_ratio > 0.2 for 1m', 'failed_ratio > 0.2 after 50' or 'blocked'"
+    )
 
 
 def test_the_ratios_that_are_known_during_a_test_are_named():
