@@ -121,7 +121,7 @@ SITUATIONS = (
               during=after(8, stop_api, compact, start_api), drain="60s"),
     Situation("etcd-full", "etcd's quota of 64 MB is used up", ("etcd-full",), ready=fill_etcd, runs=10,
               etcd=("--quota-backend-bytes=67108864",)),
-    Situation("webhook-slow", "an admission webhook takes 2 s for each pod", ("webhook-slow",), prepare=webhook(2.0, 10), runs=40, drain="90s"),
+    Situation("webhook-slow", "an admission webhook takes 5 s for each pod", ("webhook-slow",), prepare=webhook(5.0, 15), runs=60, drain="90s"),
     Situation("webhook-times-out", "an admission webhook never answers", ("webhook-timeout",), also=("failures",),
               prepare=webhook(60.0, 2), runs=12, drain="40s"),
     Situation("kfp-none", "nothing was limited but by the controller's 10 s", also=("controller-requeue",), spec=_kfp(), runs=6, drain="120s"),
