@@ -135,12 +135,12 @@ def stamp(at_s: float | None = None) -> str:
     return datetime.fromtimestamp(int(time.time() if at_s is None else at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def running(since_s: float | None) -> Manifest:
+def running(since_s: float) -> Manifest:
     """The state of a container that runs."""
     return {"running": {"startedAt": stamp(since_s)}}
 
 
-def ended(began_s: float, ended_s: float | None, exit_code: int, reason: str) -> Manifest:
+def ended(began_s: float, ended_s: float, exit_code: int, reason: str) -> Manifest:
     """The state of a container that has ended."""
     times = {"startedAt": stamp(began_s), "finishedAt": stamp(ended_s)}
     return {"terminated": {"exitCode": exit_code, "reason": reason, **times}}

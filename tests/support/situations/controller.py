@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -75,7 +76,7 @@ class WorkflowController:
     port: int = field(default_factory=free_port)
     pod: str = ""
     _restarts: int = 0
-    _began_s: float | None = None
+    _down: bool = False  # on purpose
     _stack: ExitStack = field(default_factory=ExitStack)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -109,10 +110,11 @@ class WorkflowController:
             "--managed-namespace", self.namespace, "--namespace", self.namespace, "--configmap", SETTINGS,
             "--executor-image", f"quay.io/argoproj/argoexec:{VERSION}", "--loglevel", "warn", *self.arguments,
         ]  # fmt: skip
+        self._down = False
         identity = {"LEADER_ELECTION_IDENTITY": self.pod}
         self._process = start(self._stack, self.folder, command, identity)
         until(self._answers, "the workflow controller", 60)
-        self._report(running(None))
+        self._report(running(time.time()))
 
     def _answers(self) -> bool:
         if self._process is None or self._process.poll() is not None:
@@ -126,11 +128,23 @@ class WorkflowController:
 
     def kill(self) -> None:
         """End it as the kernel does for memory; its pod says so."""
-        if self._process is not None and self._process.poll() is None:
+        self._down = True
+        self._end(137, "OOMKilled")
+
+    def _end(self, exit_code: int, reason: str) -> None:
+        if self._process is not None:
             self._process.kill()
             self._stack.close()
             self._restarts += 1
-            self._report(ended(0, None, 137, "OOMKilled"))
+            self._report(ended(time.time(), time.time(), exit_code, reason))
+
+    def keep(self, over: threading.Event) -> None:
+        """Start it again when it has ended by itself, as its kubelet does: without its lease it exits."""
+        while not over.wait(1.0):
+            if not self._down and self._process is not None and self._process.poll() is not None:
+                self._down = True
+                self._end(1, "Error")
+                self.start()
 
     def restart(self, arguments: Sequence[str]) -> None:
         """Another one with these arguments, as a rollout does."""

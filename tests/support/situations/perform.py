@@ -103,6 +103,7 @@ def perform(
         if situation.during:
             place.begin(situation.during)
         finished = locust.finish(process, _AT_MOST_S)
+        place.over.set()
         errors = list(place.errors)
     if finished.folder is None or not (finished.folder / "report.json").exists():
         return Outcome(situation, None, None, None, (*errors, finished.err[-2000:]))

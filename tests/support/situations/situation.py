@@ -167,6 +167,8 @@ def placed(situation: Situation, cluster: RealCluster, folder: Path) -> Iterator
         stack.callback(controller.close)
         controller.install(place.nodes[0])
         controller.start()
+        place._thread(controller.keep)
+        stack.callback(place.over.set)
         yield place
 
 
