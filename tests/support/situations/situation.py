@@ -173,11 +173,10 @@ def placed(situation: Situation, cluster: RealCluster, folder: Path) -> Iterator
 
 
 def _clear(place: Place) -> None:
-    with suppress(RefusedError):
-        place.kube.delete(f"/apis/argoproj.io/v1alpha1/namespaces/{place.namespace}/workflows")
-    place.kube.delete(place.path)
-    with suppress(RefusedError):
-        place.kube.delete(f"{place.path}/pods?gracePeriodSeconds=0")
+    workflows = f"/apis/argoproj.io/v1alpha1/namespaces/{place.namespace}/workflows"
+    for path in (workflows, place.path, f"{place.path}/pods?gracePeriodSeconds=0"):
+        with suppress(RefusedError):  # a full etcd takes no deletion
+            place.kube.delete(path)
 
 
 def _remove(kube: Kube, name: str) -> None:
