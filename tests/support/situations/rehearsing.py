@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.support.real_kubernetes import Options, RealCluster, start_cluster
 from tests.support.situations.controller import program
 from tests.support.situations.perform import Outcome, perform
@@ -32,5 +34,5 @@ def made(situations: Iterable[Situation], folder: Path, record: Path | None = No
                 cluster = quick_cluster(own, folder / f"kubernetes-{each.name}", each.etcd) if each.etcd else shared
                 try:
                     yield perform(each, cluster, folder / each.name, keep=record)
-                except Exception as error:  # noqa: BLE001  # the others are still to be made
+                except (Exception, pytest.skip.Exception) as error:  # noqa: BLE001  # the others are still to be made
                     yield Outcome(each, None, None, None, (repr(error),))

@@ -75,7 +75,7 @@ SITUATIONS = (
               spec={"synchronization": {"mutexes": [{"name": "model"}]}}),
     Situation("quota-pods", "a ResourceQuota of 6 pods", ("quota",), ready=quota(pods="7"), runs=30, drain="90s"),
     Situation("quota-cpu", "a ResourceQuota of 2 CPU", ("quota",), ready=quota(requests_cpu="2"), runs=25, drain="90s",
-              settings={"executor": "resources: {requests: {cpu: 10m, memory: 16Mi}}"}),
+              settings={"executor": "resources:\n  requests:\n    cpu: 10m\n    memory: 16Mi\n"}),
     Situation("quota-unstated", "a ResourceQuota on CPU; Argo's own containers request none", ("quota-without-requests",),
               also=("failures",), ready=quota(requests_cpu="2"), runs=12, drain="25s"),
     Situation("nodes-full", "one node of 2 CPU", ("nodes-exhausted",), nodes=("2",), runs=24, drain="90s"),
