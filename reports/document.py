@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from harness.analysis.result import Regression, Result, SloResult, Summary
+from harness.model.effects import Effects, Prediction
 from harness.model.findings import Finding, Lack
 from reports.spot import spot_document
 
@@ -33,6 +34,7 @@ def document(result: Result) -> dict[str, Any]:
         "validity": _validity(result),
         "slos": [_slo(slo) for slo in result.slos],
         "findings": [_finding(finding) for finding in result.diagnosis.findings],
+        "effects": _effects(result.effects),
         "not_judged": [
             {"name": each.name, "reason": each.reason, "lacked": [_lack(lack) for lack in each.lacked]}
             for each in result.not_judged
@@ -76,6 +78,30 @@ def document(result: Result) -> dict[str, Any]:
     # Not rounded: a later test compares its plan with this one.
     rounded["plan"] = _plan(result)
     return rounded
+
+
+def _effects(effects: Effects | None) -> dict[str, Any] | None:
+    if effects is None:
+        return None
+    together = effects.together
+    return {
+        "model": effects.model,
+        "fixes": [prediction_document(each) for each in effects.fixes.values()],
+        "together": None if together is None else prediction_document(together),
+    }
+
+
+def prediction_document(of: Prediction) -> dict[str, Any]:
+    """A prediction as plain values."""
+    figures = {
+        name: {"now": each.now, "value": each.value, "interval": [each.low, each.high]}
+        for name, each in of.figures.items()
+    }
+    failed, now = of.failed
+    return {
+        "name": of.name, "simulated": of.simulated, "figures": figures, "failed": failed, "failed_now": now,
+        "binds": of.binds,
+    }  # fmt: skip
 
 
 def tidy(value: Any) -> Any:

@@ -10,7 +10,7 @@ from harness.model.schedules import in_words
 from reports.not_judged import lacked_text
 from reports.processes import process_remarks, processes_line
 from reports.spot import spot_lines
-from reports.summary import baseline_word, ledger_line, measured_text, slo_word
+from reports.summary import baseline_word, effect_text, ledger_line, measured_text, slo_word
 from reports.tables import hosts_text, seconds_text
 from reports.tenants import tenant_table, tenants_line
 
@@ -65,16 +65,18 @@ def _findings(result: Result) -> list[str]:
     if not result.diagnosis.findings:
         return []
     top, *others = result.diagnosis.findings
-    lines = ["## Findings", "", *_finding(top)]
+    lines = ["## Findings", "", *_finding(top, effect_text(result, top.name))]
     if others:
         lines += ["Also found:", "", *(f"- `{f.name}`: {cell(f.title)}. {cell(f.fix)}" for f in others), ""]
     return lines
 
 
-def _finding(finding: Finding) -> list[str]:
+def _finding(finding: Finding, effect: str) -> list[str]:
     lines = [f"**{cell(finding.title)}** (`{finding.name}`, confidence {finding.confidence:.0%})", ""]
     lines += [f"- {cell(evidence.statement)}" for evidence in finding.evidence]
     lines += ["", f"**Fix:** {cell(finding.fix)}", ""]
+    if effect:
+        lines += [f"**Expected effect:** {cell(effect)}", ""]
     for title, commands in (("", finding.looks), ("To change it:", finding.changes)):
         if commands:
             lines += [*([title, ""] if title else []), "```sh", *map(one_line, commands), "```", ""]

@@ -127,6 +127,42 @@ def _baseline(result: Result) -> list[str]:
     return [*lines, *(f"  - the tests differ in {difference}" for difference in found.differences)]
 
 
+def effect_text(result: Result, finding: str) -> str:
+    """What the fix of a finding is expected to bring, in a line; "" where nothing is predicted."""
+    predicted = result.effects.fixes.get(finding) if result.effects is not None else None
+    if predicted is None:
+        return ""
+    p95, (failed, now) = predicted.figures["p95_s"], predicted.failed
+    lost = f", lost runs {now:.0%} → {failed:.0%}" if round(now - failed, 2) else ""
+    change = f"p95 {format_duration(p95.now)} → {format_duration(p95.value)} ({p95.interval}){lost}"
+    return f"{change}, with {predicted.simulated}; then {predicted.binds} would limit the runs"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectBar:
+    """A row of the expected effects: what is changed, the p95 as text, and its length as a share of the longest."""
+
+    name: str
+    simulated: str
+    text: str
+    share: float
+
+
+def effect_bars(result: Result) -> list[EffectBar]:
+    """Today, each fix, and all of them; none where nothing is predicted."""
+    effects = result.effects
+    if effects is None or not effects.fixes:
+        return []
+    several = [*effects.fixes.values(), *([effects.together] if effects.together is not None else [])]
+    figures = [each.figures["p95_s"] for each in several]
+    longest = max([figures[0].now, *(each.value for each in figures)])
+    rows = [EffectBar("today", "", format_duration(figures[0].now), figures[0].now / longest)]
+    for each, figure in zip(several, figures, strict=True):
+        text = f"{format_duration(figure.value)} ({figure.interval})"
+        rows.append(EffectBar(each.name, each.simulated, text, figure.value / longest))
+    return rows
+
+
 def _finding(result: Result) -> list[str]:
     if not result.diagnosis.findings:
         return []
@@ -134,6 +170,8 @@ def _finding(result: Result) -> list[str]:
     lines = [f"Finding: {top.name} (confidence {top.confidence:.0%})"]
     lines += [f"  - {evidence.statement}" for evidence in top.evidence[:_MOST_EVIDENCE]]
     lines.append(f"  Fix: {top.fix.split('. ')[0].rstrip('.')}")
+    if effect := effect_text(result, top.name):
+        lines.append(f"  Expected effect: {effect}")
     lines += [f"    {command}" for command in top.looks]
     if top.changes:
         lines += ["  To change it:", *(f"    {command}" for command in top.changes)]

@@ -42,6 +42,7 @@ from harness.analysis.waits.failures import Group, failure_groups
 from harness.analysis.waits.tasks import Tasks, tasks
 from harness.analysis.waits.wasted_work import WastedWork, wasted_work
 from harness.model.baseline import Baseline
+from harness.model.effects import Effects
 from harness.model.errors import ExitCode
 from harness.model.findings import Diagnosis, NotJudged
 from harness.model.plan import Plan
@@ -78,6 +79,7 @@ class Result:
         processes: what runs used that are processes; none where they are not.
         tenants: by tenant, where the scenarios or the schedule name them.
         free_space, requested, submissions, host_work, placement, run_bars: what figures show.
+        effects: what the findings' fixes are expected to bring; none where that was not asked for.
         raw_rows, tasks, own_requests: what the tables of raw data show.
     """
 
@@ -127,6 +129,7 @@ class Result:
     raw_rows: RawRows
     tasks: Tasks
     own_requests: OwnRequests | None
+    effects: Effects | None = None
 
     @property
     def name(self) -> str:

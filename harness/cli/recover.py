@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for spool in () if arguments.spools else merged:
         spool.unlink(missing_ok=True)
-    result = rebuild(folder)
+    result = rebuild(folder, what_if=True)
     printing.show(
         arguments,
         lambda: "\n".join((*said(merged, found), result.verdict_text)),

@@ -4,6 +4,7 @@ With ``--findings`` it only looks at the records so far; a folder of runs gets a
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="export the runs as traces by OTLP, to where the variables OTEL_EXPORTER_OTLP_* say "
              "(default localhost:4317); needs pipeswarm[otel]",
     )  # fmt: skip
+    configure_effects(parser)
     printing.configure(parser)
     looking = parser.add_argument_group("a running test")
     looking.add_argument(
@@ -55,6 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="list which metric changed with which run; exit code 3 if one became worse within the last --recent runs",
     )  # fmt: skip
     listing.add_argument("--recent", type=count, default=7, metavar="RUNS", help="runs to judge by --changes (7)")
+
+
+def configure_effects(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--no-what-if``."""
+    parser.add_argument("--no-what-if", action="store_true", help="do not predict what the findings' fixes would bring")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -118,7 +125,7 @@ def write(folder: "RunFolder", arguments: argparse.Namespace) -> int:
     from reports import document
     from reports.summary import summary
 
-    result = rebuild(folder)
+    result = rebuild(folder, what_if=not arguments.no_what_if)
     printing.show(
         arguments,
         lambda: f"{summary(result)}\nreport: {folder.path / REPORT_HTML}",
@@ -127,10 +134,10 @@ def write(folder: "RunFolder", arguments: argparse.Namespace) -> int:
     return result.exit_code
 
 
-def rebuild(folder: "RunFolder") -> "Result":
+def rebuild(folder: "RunFolder", *, what_if: bool = False) -> "Result":
     """Seal and analyse a recorded run, and write its reports into its folder.
 
-    The same folder gives the same bytes on every machine.
+    The same folder gives the same bytes on every machine. With `what_if` they say what the findings' fixes would bring.
 
     Raises:
         ConfigError: the folder's manifest, an SLO in it, or its baseline can't be understood.
@@ -143,6 +150,8 @@ def rebuild(folder: "RunFolder") -> "Result":
     from harness.analysis.waits.waits import waits
     from harness.detectors import diagnose
     from harness.planning.summaries import keep
+    from harness.planning.sweeps import open_workers, usable_cores
+    from harness.planning.what_if import expected_effects
     from harness.store.baselines import kept_baseline
     from harness.store.derived import write_phases
     from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
@@ -155,6 +164,9 @@ def rebuild(folder: "RunFolder") -> "Result":
     diagnosis = diagnose(timeline)
     release_memory()
     result = analyse(timeline, diagnosis, kept_baseline(folder))
+    if what_if:
+        with open_workers(usable_cores()) as workers:
+            result = replace(result, effects=expected_effects(folder, timeline, diagnosis, workers))
     for name, content in (
         (REPORT_HTML, page.render(result)),
         (REPORT, document.render(result)),

@@ -78,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--calibrate-from", type=Path, metavar="RUN",
             help="take nodes, limits and durations from a recorded run",
         )  # fmt: skip
+    report.configure_effects(running)
     running.add_argument("--no-report", action="store_true", help="write the records, but no report")
     printing.configure(running)
     adapter.configure(

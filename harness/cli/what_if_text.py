@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from harness.cli import printing
+from harness.model.effects import Figure, Prediction
 from harness.model.units import format_duration
 from harness.planning.identify import Measures
 from harness.planning.identify.fitting import FITTED
 from harness.planning.identify.reproduction import Reproduction
-from harness.planning.what_if import Figure, Prediction, WhatIf
+from harness.planning.what_if import WhatIf
+from reports.document import prediction_document
 
 _COLUMNS = ("p50_s", "p95_s", "makespan_s", "node_hours", "cost")
 
@@ -22,7 +24,9 @@ def as_json(found: WhatIf, fixes: Mapping[str, str]) -> str:
         "recorded": asdict(of.recorded),
         "simulated": asdict(of.simulated),
         "binds": found.binds,
-        "predictions": [prediction(each, fixes.get(each.name)) for each in found.predictions],
+        "predictions": [
+            prediction_document(replace(each, simulated=fixes.get(each.name, ""))) for each in found.predictions
+        ],
         "settings": [{"name": s.name, "value": str(s), "source": s.source, "count": s.count} for s in of.settings],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
@@ -36,18 +40,6 @@ def reproduction(of: Reproduction) -> dict[str, object]:
         "misfits": [each.name for each in of.misfits],
         "compared": [asdict(each) for each in (*of.totals, *of.phases, of.lost)],
     }
-
-
-def prediction(of: Prediction, simulated: str | None = None) -> dict[str, object]:
-    """One prediction."""
-    figures = {
-        name: {"now": each.now, "value": each.value, "interval": [each.low, each.high]}
-        for name, each in of.figures.items()
-    }
-    return {
-        "change": of.name, "simulated": simulated, "figures": figures, "failed": of.failed[0],
-        "failed_now": of.failed[1], "binds": of.binds,
-    }  # fmt: skip
 
 
 def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) -> str:
@@ -99,17 +91,11 @@ def _row(of: Prediction) -> tuple[str, ...]:
 
 
 def _time(figure: Figure | None) -> str:
-    return "" if figure is None else f"{format_duration(figure.value)} {interval(figure)}"
+    return "" if figure is None else f"{format_duration(figure.value)} ({figure.interval})"
 
 
 def _amount(figure: Figure | None, digits: int) -> str:
     return "" if figure is None else f"{figure.value:.{digits}f} ({figure.change[1]:+.0%})"
-
-
-def interval(figure: Figure) -> str:
-    """The change with its 90 % interval, such as ``(−52 to −38 %)``."""
-    low, _, high = figure.change
-    return f"({100 * low:+.0f} to {100 * high:+.0f} %)".replace("-", "−")
 
 
 def _notes(found: WhatIf, fixes: Mapping[str, str]) -> Iterator[str]:

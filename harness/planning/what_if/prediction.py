@@ -12,6 +12,7 @@ from math import exp, log, sqrt
 import numpy as np
 from scipy.stats import t
 
+from harness.model.effects import Figure, Prediction
 from harness.model.phases import CONTROLLER, PULLING, SUBMIT
 from harness.planning.identify import Identified, Measures, RecordedTest, replay
 from harness.planning.identify.reproduction import NODES
@@ -30,40 +31,6 @@ LIMITS: Mapping[str, str] = {
     PULLING: "image pulls",
 }
 STEPS = "the steps' own work"
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A predicted value with its 90 % interval, and today's; all in the same unit. None where it is unknown."""
-
-    now: float
-    value: float
-    low: float
-    high: float
-
-    @property
-    def change(self) -> tuple[float, float, float]:
-        """Low, value and high as shares of today's; 0 is no change."""
-        if not self.now:
-            return 0.0, 0.0, 0.0
-        return self.low / self.now - 1, self.value / self.now - 1, self.high / self.now - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a change would bring.
-
-    Attributes:
-        name: of the change.
-        figures: p50_s, p95_s, mean_s, makespan_s, node_hours, cost; cost only where prices are known.
-        failed: share of the runs that would be lost, and that are lost today.
-        binds: what limits the runs then.
-    """
-
-    name: str
-    figures: Mapping[str, Figure]
-    failed: tuple[float, float]
-    binds: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""What changes of a platform are expected to bring, as predicted by a model that reproduces a recorded test."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+TOGETHER = "all of them"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A predicted value with its 90 % interval, and what was recorded; all in the same unit."""
+
+    now: float
+    value: float
+    low: float
+    high: float
+
+    @property
+    def change(self) -> tuple[float, float, float]:
+        """Low, value and high as shares of what was recorded; 0 is no change."""
+        if not self.now:
+            return 0.0, 0.0, 0.0
+        return self.low / self.now - 1, self.value / self.now - 1, self.high / self.now - 1
+
+    @property
+    def interval(self) -> str:
+        """The change as text, such as ``−52 to −38 %``."""
+        low, _, high = self.change
+        return f"{100 * low:+.0f} to {100 * high:+.0f} %".replace("-", "−")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a change would bring.
+
+    Attributes:
+        name: of the change; a finding's for its fix.
+        figures: p50_s, p95_s, mean_s, makespan_s, node_hours, cost; cost only where prices are known.
+        failed: share of the runs that would be lost, and that were lost.
+        binds: what limits the runs then.
+        simulated: what stands for a finding's fix; "" for other changes.
+    """
+
+    name: str
+    figures: Mapping[str, Figure]
+    failed: tuple[float, float]
+    binds: str
+    simulated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The expected effects of the findings' fixes.
+
+    Attributes:
+        model: how well the model reproduces the test, or why nothing is predicted: a sentence.
+        fixes: by finding; none where nothing is predicted.
+        together: of all fixes; none where there is one.
+    """
+
+    model: str
+    fixes: Mapping[str, Prediction]
+    together: Prediction | None = None
