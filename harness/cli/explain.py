@@ -30,7 +30,7 @@ _REQUEST = "request"  # key of what was asked for, among the answers
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    from harness.cli import observe
+    from harness.cli import observe, report
     from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER
 
     what = parser.add_mutually_exclusive_group(required=True)
@@ -54,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     store.add_argument("--max-samples", type=count, default=_MOST_SAMPLES, metavar="COUNT",
                        help="read no more than about this (default: %(default)s)")  # fmt: skip
     observe.configure_folder(parser)
+    report.configure_effects(parser)
     for option in (INSECURE, *CREDENTIALS):
         option.add_to(parser)
     printing.configure(parser)

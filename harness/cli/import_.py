@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``import``."""
-    from harness.cli import observe
+    from harness.cli import observe, report
 
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE",
         help="JSON from kubectl get nodes,pods,events,pvc,workflows -A -o json, GET /runs, or Prometheus' query_range",
     )  # fmt: skip
     observe.configure_folder(parser)
+    report.configure_effects(parser)
     printing.configure(parser)
 
 

@@ -29,6 +29,7 @@ _OF_FOLDERS = ("namespace", "slo", "undecided", "runs-dir", "run-name")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
+    from harness.cli import report
     from harness.plan.options import OBSERVER
 
     what = parser.add_mutually_exclusive_group(required=True)
@@ -43,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     alone = parser.add_argument_group("without a load (--for)")
     configure_folder(alone)
+    report.configure_effects(alone)
     for option in OBSERVER:
         option.add_to(alone)
     parser.add_argument(

@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--recent", type=count, default=7, metavar="RUNS", help="runs to judge by --changes (7)")
 
 
-def configure_effects(parser: argparse.ArgumentParser) -> None:
+def configure_effects(parser: "argparse._ArgumentGroup | argparse.ArgumentParser") -> None:
     """Declare ``--no-what-if``."""
     parser.add_argument("--no-what-if", action="store_true", help="do not predict what the findings' fixes would bring")
 

@@ -41,7 +41,7 @@ _SPOKEN_OF = frozenset(
 )  # layers of which other detectors speak where no cause was stated
 
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds
-_SURE, _GENERAL, _UNKNOWN = 0.95, 0.7, 0.55
+_SURE, _GENERAL, _SHARED, _UNKNOWN = 0.95, 0.7, 0.6, 0.55
 _MOST_UNKNOWN, _MOST_NODES = 3, 3
 _FIX_UNKNOWN = (
     "The catalogue does not know this text: look at what the command shows. A row of your own (--reasons) can name the "
@@ -92,12 +92,20 @@ def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:
     yield Finding(
         row.name if row else UNKNOWN,
         title[:1].upper() + title[1:],
-        _UNKNOWN if row is None else _GENERAL if row.general else _SURE,
+        _confidence(cause, seconds),
         tuple(_evidence(timeline, cause, effects)),
         row.filled(row.fix, _groups(cause)) if row else _FIX_UNKNOWN,
         _commands(timeline, cause),
         max(costs),
     )
+
+
+def _confidence(cause: Cause, seconds: float) -> float:
+    if cause.row is None:
+        return _UNKNOWN
+    if cause.shared_s > seconds / 2 and not cause.failed and not cause.refused:
+        return _SHARED
+    return _GENERAL if cause.row.general else _SURE
 
 
 def _where(cause: Cause) -> str:

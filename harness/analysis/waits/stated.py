@@ -43,6 +43,7 @@ class Cause:
         title: what happened, with names from the text.
         texts: verbatim, by how many spans or runs stated each.
         seconds: by phase and row of `Timeline.runs`: for how long runs waited, or ran in vain.
+        shared_s: of these seconds, stated together with nodes that only lack room: whether the cause is one is a guess.
         failed: rows of runs that failed and stated it.
         refused: rows of submissions that the platform rejected with it.
         stuck: rows of runs that had not ended, and stated it last.
@@ -54,6 +55,7 @@ class Cause:
     title: str
     texts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[str, dict[int, float]] = field(default_factory=dict)
+    shared_s: float = 0.0
     failed: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
     stuck: set[int] = field(default_factory=set)
@@ -160,6 +162,7 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     np.maximum.at(last, pods["row"].to_numpy()[own], np.nan_to_num(floats(pods, "end_s")[own], nan=np.inf))
     for k in range(row.size):
         run, where = int(row[k]), POD_PHASES[phase[k]]
+        full = any(match.row and match.row.nodes_help for _, match, _ in parts[int(code[k])])
         for part, match, share in parts[int(code[k])]:
             cause = _cause(found, part, match)
             cause.texts[part] += 1
@@ -179,6 +182,7 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
                     cause.seconds.setdefault(CONTROLLER, {})[run] = after_s
             by_run = cause.seconds.setdefault(where, {})
             by_run[run] = by_run.get(run, 0.0) + float(seconds[k]) * share
+            cause.shared_s += float(seconds[k]) * share * full
 
 
 def _seconds(timeline: Timeline, chosen: Bools, row: Ints, phase: Ints) -> Floats:

@@ -1,0 +1,105 @@
+"""Waits are attributed to what was stated, and the sums stay exact."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.waits.stated import causes, shares_of, unstated
+from harness.detectors import diagnose
+from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
+from harness.reasons import stated
+from tests.support.injected.loads import NODES
+from tests.support.timelines import Story
+
+
+def message(*predicates):
+    text = ", ".join(f"{count} {predicate}" for count, predicate in predicates)
+    return stated(
+        "scheduler", "FailedScheduling", f"0/9 nodes are available: {text}. preemption: 0/9 nodes are available."
+    )
+
+
+CPU, TAINT = "Insufficient cpu", "node(s) had untolerated taint {sku: training}"
+SYSTEM, AFFINITY = (
+    "node(s) had untolerated taint {CriticalAddonsOnly: true}",
+    "node(s) didn't match Pod's node affinity/selector",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shares"),
+    [
+        (message((2, CPU)), {"insufficient-cpu": 1.0}),
+        (message((2, CPU), (3, TAINT)), {"insufficient-cpu": 0.4, "untolerated-taint": 0.6}),
+        (message((2, CPU), (3, SYSTEM), (4, AFFINITY)), {"insufficient-cpu": 1.0}),
+        (message((3, SYSTEM), (1, TAINT)), {"system-nodes-only": 0.75, "untolerated-taint": 0.25}),
+        (stated("waiting", "CreateContainerConfigError", 'secret "x" not found'), {"secret-missing": 1.0}),
+    ],
+)
+def test_a_message_of_several_predicates_is_divided_by_their_nodes(text, shares):
+    found = {match.row.name: pytest.approx(share) for _, match, share in shares_of(text)}
+    assert found == shares
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 999), st.sampled_from([CPU, TAINT, SYSTEM, AFFINITY, "gibberish, it seems"])),
+        min_size=1,
+    )
+)
+def test_the_shares_of_a_message_add_up_to_one(predicates):
+    assert sum(share for *_, share in shares_of(message(*predicates))) == pytest.approx(1.0)
+
+
+def waiting(count, reason, *, phase=UNSCHEDULABLE, wait_s=60.0, over=True):
+    """Runs of one pod each that wait, state why, and then run for 10 s."""
+    story = Story(intended=count, target="argo")
+    for name in NODES:
+        story.node(name, -900, -890)
+    for seq in range(count):
+        run = story.submit(seq, due=2.0 * seq)
+        now = 2.0 * seq + 0.5
+        end = now + wait_s if over else None
+        stretches = [(SCHEDULING, now - 0.1, now), (phase, now, end)]
+        story.pod(run, "main", NODES[0] if phase == STARTING else None, *stretches, reason=reason)
+        if over:
+            story.pod(run, "main2", NODES[seq % 6], (RUNNING, now + wait_s, now + wait_s + 10))
+            story.run(run, now, now + wait_s + 10.2)
+        else:
+            story.run(run, now, None)
+    return story
+
+
+def test_the_time_of_a_phase_is_attributed_to_what_was_stated_in_it(tmp_path):
+    timeline = waiting(40, message((2, CPU), (2, TAINT))).timeline(tmp_path)
+    found = {cause.row.name: sum(cause.waited.values()) for cause in causes(timeline)}
+    assert found == {
+        "insufficient-cpu": pytest.approx(1200, rel=0.01),
+        "untolerated-taint": pytest.approx(1200, rel=0.01),
+    }
+    assert unstated(timeline)[UNSCHEDULABLE] == pytest.approx(0.5)
+
+
+def test_nodes_are_only_as_full_as_was_stated_and_a_cause_stated_beside_them_is_not_sure(tmp_path):
+    shared = {
+        each.name: each for each in diagnose(waiting(40, message((2, CPU), (2, TAINT))).timeline(tmp_path), {}).findings
+    }
+    assert shared["untolerated-taint"].confidence == 0.6
+    assert "42% of their time" in shared["nodes-exhausted"].title
+    alone = {
+        each.name: each for each in diagnose(waiting(40, message((4, TAINT))).timeline(tmp_path / "2"), {}).findings
+    }
+    assert alone["untolerated-taint"].confidence == 0.95
+    assert "nodes-exhausted" not in alone
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=300))
+def test_a_text_that_no_row_knows_is_quoted_and_ranked_by_what_it_cost(tmp_path_factory, text):
+    reason = stated("event", "FailedFrobnication", f"xyzzy {text}")
+    timeline = waiting(6, reason, phase=STARTING, over=False).timeline(tmp_path_factory.mktemp("run"))
+    (cause,) = causes(timeline)
+    assert cause.row is None
+    assert cause.stuck == set(range(6))
+    (finding,) = [each for each in diagnose(timeline).findings if each.name == "unknown-reason"]
+    assert finding.title.startswith("Kubernetes says “xyzzy")
+    assert finding.commands[0].startswith("kubectl describe pod ")
