@@ -11,8 +11,8 @@ import pytest
 from harness.cli.report import rebuild
 from harness.store.folder import REPORT_HTML
 from reports.figures import figures
-from tests.reports.test_inert import NAMED, report_of
 from tests.support.e2e import ROOT
+from tests.support.poisoned import NAMED, report_of
 from tests.support.timelines import burst
 
 __all__ = ["report_of"]
