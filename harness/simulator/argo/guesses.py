@@ -189,4 +189,4 @@ class Guesses:
     def takes_s(self, run: Run, node: Node) -> float:
         """How long a node without a pod takes."""
         random = self._draws.of(run.number, crc32(node.name.removeprefix(run.name).encode()), 1)
-        return self._steps.model(node.task).duration.sample(random, run.parameters)
+        return self._steps.model(node.task).duration.sample(random, run.amounts)

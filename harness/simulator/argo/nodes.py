@@ -1,5 +1,6 @@
 """The state of a workflow: its nodes, and what the controller's queue needs to know."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ POD, STEPS, STEP_GROUP, DAG, TASK_GROUP = "Pod", "Steps", "StepGroup", "DAG", "T
 RETRY, SUSPEND, SKIP = "Retry", "Suspend", "Skipped"
 HTTP, PLUGIN, CONTAINER = "HTTP", "Plugin", "Container"
 DAEMONED = "Daemoned"
+_NUMBER = re.compile(r"\d{1,18}(\.\d{1,18})?")
 BAD = frozenset({FAILED, ERROR})
 _OVER = frozenset({SUCCEEDED, FAILED, ERROR, SKIPPED, OMITTED})
 ON_EXIT = ".onExit"
@@ -151,6 +153,11 @@ class Run(Workflow):
     def goes_on(self, *, after: bool) -> bool:
         """Whether nodes run: after a stop those of exit handlers (`after`) do."""
         return not self.shutdown or (after and self.shutdown != "Terminate")
+
+    @property
+    def amounts(self) -> Mapping[str, object]:
+        """See `Workflow.amounts`: Argo passes all parameters as texts."""
+        return {name: float(value) for name, value in self.parameters.items() if _NUMBER.fullmatch(value)}
 
     @property
     def title(self) -> str:

@@ -6,7 +6,6 @@ In a profile: ``2s`` · ``{uniform: [1s, 4s]}`` · ``{exponential: {mean: 3s}}``
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import exp, isfinite, log
 from random import Random
@@ -127,9 +126,6 @@ class Amount:
     def scale(self, parameters: Mapping[str, object]) -> float:
         """The factor from the run's parameter, at most a million; 1 without a positive number."""
         given = parameters.get(self.parameter)
-        if isinstance(given, str):  # as all of Argo's parameters are
-            with suppress(ValueError):
-                given = float(given)
         if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
             return 1.0
         try:

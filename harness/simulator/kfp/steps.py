@@ -100,7 +100,7 @@ class Steps:
             self._fail(pod, download_error(why))
             return
         assert isinstance(pod.owner, Workflow)
-        model, parameters = self.model(pod.task), pod.owner.parameters
+        model, parameters = self.model(pod.task), pod.owner.amounts
         random = self._draws.of(*pod.owner.stream(pod.index))
         parts = pod.owner.graph.plans[pod.index].container.parts
         takes = self._longest_s(parts, random, parameters) if parts else model.duration.sample(random, parameters)

@@ -98,6 +98,11 @@ class Workflow:
         return self.finished is not None
 
     @property
+    def amounts(self) -> Mapping[str, object]:
+        """The parameters that durations and sizes may be scaled by."""
+        return self.parameters
+
+    @property
     def title(self) -> str:
         """The run's name as the user gave it; "" where the run holds it."""
         return ""
