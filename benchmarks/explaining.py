@@ -117,7 +117,7 @@ def _explained(recorded: RunFolder, url: str, window: Window, cluster: str, *, w
                 answers.keep("probe", _default_flags(window, store.matchers))
             past.fetch(threading.Event(), lambda _: None, lambda: None)
             past.record(recorder)
-            for each in inferred_runs(folder.records(Span), folder.records(Event), window.until_at):
+            for each in inferred_runs(folder.records(Span), folder.records(Event)):
                 recorder.write(each)
         seal(folder)
         return _first(Timeline.from_frames(folder.read_plan(), load(folder)))

@@ -120,7 +120,7 @@ def explain(
     with folder.recorder() as recorder:
         if past is not None:
             past.record(recorder)
-        for record in inferred_runs(folder.records(Span), folder.records(Event), window.until_at):
+        for record in inferred_runs(folder.records(Span), folder.records(Event)):
             recorder.write(record)
     answers.drop()
     return True

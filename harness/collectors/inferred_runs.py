@@ -10,15 +10,14 @@ from harness.model.records import Event, Span
 from harness.model.units import counted
 
 _SOURCE = "inferred"
-_GRACE_NS = 15 * 10**9  # after its last pod, a run may start another one
 _SLACK_NS = 2 * 10**9  # of stamps in whole seconds
 
 
-def inferred_runs(spans: Sequence[Span], events: Iterable[Event], until_at: int) -> Iterator[Span | Event]:
+def inferred_runs(spans: Sequence[Span], events: Iterable[Event]) -> Iterator[Span | Event]:
     """A run as a whole for each run of pods without one, its end, and a note of how many there are.
 
     It lasts from its first pod to the end of its last. It failed where a pod did that was not tried again, and is going
-    on while a pod is, or ended just before `until_at`.
+    on while a pod is.
     """
     latest = {(span.run, span.step, span.phase, span.attempt): span for span in spans}
     listed = {span.run for span in spans if span.phase == RUN}
@@ -29,20 +28,18 @@ def inferred_runs(spans: Sequence[Span], events: Iterable[Event], until_at: int)
     # A failure that a pod's state shows has no namespace; events of the cluster have one.
     failed = {e.object for e in events if e.kind == "Pod" and e.run and not e.namespace and e.reason not in STUCK}
     for run, of_run in sorted(pods.items()):
-        yield from _run(run, of_run, failed, until_at)
+        yield from _run(run, of_run, failed)
     if pods:
         what = f"{counted(len(pods), 'run')} of {len(pods) + len(listed):,} are inferred from their pods"
         text = f"{what}: no API lists them any more. They last from the first pod to the end of the last one."
         yield Event(min(span.started_at for span in spans), "Observer", "runs", INFERRED, text, _SOURCE)
 
 
-def _run(run: str, pods: Mapping[str, Sequence[Span]], failed: set[str], until_at: int) -> Iterator[Span | Event]:
+def _run(run: str, pods: Mapping[str, Sequence[Span]], failed: set[str]) -> Iterator[Span | Event]:
     every = [span for of_pod in pods.values() for span in of_pod]
     ends = [span.ended_at for span in every]
-    known = [at for at in ends if at is not None]
     begun_at, resolution_s = min(span.started_at for span in every), max(span.resolution_s for span in every)
-    going = len(known) < len(ends) or max(known) + _GRACE_NS + round(2e9 * resolution_s) > until_at
-    ended_at = None if going else max(known)
+    ended_at = max((at for at in ends if at is not None), default=None) if None not in ends else None
     yield Span(run, "", RUN, begun_at, ended_at, task=run, source=_SOURCE, resolution_s=resolution_s)
     if ended_at is None:
         return

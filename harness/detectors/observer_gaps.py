@@ -6,7 +6,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.detectors.capability import Capability
 from harness.detectors.detector import moment, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import GAP, WRONG_CLUSTER
+from harness.model.phases import GAP, INFERRED, WRONG_CLUSTER
 from harness.model.units import counted
 
 NAME = "observer-gaps"
@@ -21,7 +21,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     own = events[(events["kind"] == "Observer").to_numpy(dtype=bool)]
     gaps = own[(own["reason"] == GAP).to_numpy(dtype=bool)]
     elsewhere = own[(own["reason"] == WRONG_CLUSTER).to_numpy(dtype=bool)]
+    inferred = own[(own["reason"] == INFERRED).to_numpy(dtype=bool)]
     found = [_wrong_cluster(str(elsewhere["message"].iat[0]))] if len(elsewhere) else []
+    found += [_inferred(str(message)) for message in inferred["message"]]
     return [*found, _incomplete(gaps)] if len(gaps) else found
 
 
@@ -34,6 +36,18 @@ def _wrong_cluster(message: str) -> Finding:
         "Select the platform's cluster with --kube-context or KUBECONFIG, and the runs' namespace with --namespace.",
         ("kubectl config get-contexts",),
         slowed(0.5),
+    )
+
+
+def _inferred(message: str) -> Finding:
+    return Finding(
+        NAME,
+        "Runs are inferred from their pods: their begin and end are those of pods, and their names those of workflows",
+        0.9,
+        (Evidence(message, None, "", "events", f"kind = Observer and reason = {INFERRED}"),),
+        "Give the address of the platform's API with --host while it still lists the runs.",
+        (),
+        slowed(0.0),
     )
 
 

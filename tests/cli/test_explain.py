@@ -55,7 +55,7 @@ def night(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ni
         began_s = time.time() - 2
         runs = [submit(platform.url, k) for k in range(RUNS)]
         until(lambda: all(ended(platform.url, run) for run in runs), "the runs' end", 120)
-        time.sleep(20)  # so long after its last pod a run may go on
+        time.sleep(3)  # and is scraped
         yield Night(platform, prometheus, began_s)
 
 

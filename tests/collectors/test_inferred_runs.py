@@ -7,7 +7,6 @@ from harness.model import Event, Span
 from harness.model.phases import FAILED, INFERRED, RUN, RUNNING, SUCCEEDED
 
 S = 10**9
-UNTIL = 1000 * S
 
 
 def pod(run: str, name: str, begun_s: int, ended_s: int | None, task: str = "train") -> Span:
@@ -20,7 +19,7 @@ def failure(run: str, name: str, reason: str = "Error", namespace: str = "") -> 
 
 def end_of(spans: list[Span], events: list[Event]) -> str:
     found = [
-        each.reason for each in inferred_runs(spans, events, UNTIL) if isinstance(each, Event) and each.kind == "Run"
+        each.reason for each in inferred_runs(spans, events) if isinstance(each, Event) and each.kind == "Run"
     ]
     return found[0] if found else "going on"
 
@@ -35,7 +34,6 @@ def end_of(spans: list[Span], events: list[Event]) -> str:
         ([pod("r", "a", 10, 20)], [failure("r", "a", "ImagePullBackOff")], SUCCEEDED),  # it came later
         ([pod("r", "a", 10, 20)], [failure("r", "a", "Unhealthy", "team-a")], SUCCEEDED),  # an event of the cluster
         ([pod("r", "a", 10, None)], [], "going on"),
-        ([pod("r", "a", 10, 950)], [], "going on"),  # the next pod may come
     ],
 )
 def test_a_run_ends_as_its_pods_did(spans: list[Span], events: list[Event], end: str) -> None:
@@ -45,7 +43,7 @@ def test_a_run_ends_as_its_pods_did(spans: list[Span], events: list[Event], end:
 def test_an_inferred_run_lasts_from_its_first_pod_to_its_last_and_is_said_to_be_inferred() -> None:
     listed = Span("known", "", RUN, 5 * S, 50 * S, source="kfp")
     spans = [listed, pod("known", "k", 6, 40), pod("wf-1", "a", 10, 20), pod("wf-1", "b", 21, 60)]
-    run, end, note = inferred_runs(spans, [], UNTIL)
+    run, end, note = inferred_runs(spans, [])
     assert isinstance(run, Span)
     assert (run.run, run.step, run.started_at, run.ended_at) == ("wf-1", "", 10 * S, 60 * S)
     assert (run.source, run.resolution_s) == ("inferred", 30.0)
@@ -56,7 +54,7 @@ def test_an_inferred_run_lasts_from_its_first_pod_to_its_last_and_is_said_to_be_
 
 
 def test_pods_of_other_workloads_are_no_runs() -> None:
-    assert not list(inferred_runs([pod("team-b/nightly", "team-b/x", 10, 20)], [], UNTIL))
+    assert not list(inferred_runs([pod("team-b/nightly", "team-b/x", 10, 20)], []))
 
 
 def test_a_workflow_is_the_run_whose_pod_an_api_still_shows() -> None:

@@ -52,7 +52,7 @@ class Statements:
         for each in status.get("conditions") or ():
             kind, reason, message = (str(each.get(name) or "") for name in ("type", "reason", "message"))
             at = stamp(each.get("lastTransitionTime"))
-            if kind == "PodScheduled" and each.get("status") == "False" and at:
+            if kind == "PodScheduled" and each.get("status") == "False" and at and message:
                 self._add(stated(SCHEDULER, reason, message), at, Stamp(now_at, 0.0))
             elif kind == "DisruptionTarget" and each.get("status") == "True" and at:
                 self._add(stated("pod-condition", reason, message), at, at)

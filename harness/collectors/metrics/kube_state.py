@@ -90,6 +90,7 @@ OF_CLAIMS = (
     Series("kube_persistentvolumeclaim_resource_requests_storage_bytes"),
 )
 ALL = (*OF_PODS, *OF_NODES, *OF_CLAIMS)
+_DECIDED_S = 2.0
 _FAILED_REASON = "kube_pod_container_status_terminated_reason"
 _RESOURCES = {sub(r"\W", "_", name): name for name in (*GPUS, "ephemeral-storage")}
 
@@ -186,7 +187,7 @@ class KubeState:
     # --- pods -----------------------------------------------------------------------------------------------------
 
     def pods(self) -> Iterator[Known]:
-        """Each pod at the times when it was seen to wait for something in vain, and at its end or `until_s`."""
+        """Each pod when it was seen first and last to wait for something in vain, and at its end or `until_s`."""
         for uid, thing in sorted(self._pods.items()):
             created = thing.value("kube_pod_created")
             if created is None or not thing.labels.get("pod"):
@@ -210,15 +211,16 @@ class KubeState:
 
     def _waits(self, uid: str, thing: _Thing, created: float) -> Iterator[Known]:
         waits = [
-            (first, name, reason)
+            (seen, name, reason)
             for name in ("kube_pod_init_container_status_waiting_reason", "kube_pod_container_status_waiting_reason")
-            for reason, (first, _) in thing.edges(name, "reason").items()
+            for reason, edges in thing.edges(name, "reason").items()
+            for seen in edges
         ]
-        for first, name, reason in sorted(waits):
+        for seen, name, reason in sorted(waits):
             manifest = self._pod(uid, thing, created, None, started=False)
             key = "initContainerStatuses" if "init" in name else "containerStatuses"
             manifest["status"] |= {key: [{"name": "main", "state": {"waiting": {"reason": reason}}}]}
-            yield Known(_ns(first), "ADDED", manifest)
+            yield Known(_ns(seen), "ADDED", manifest)
 
     def _pod(self, uid: str, thing: _Thing, created: float, over: float | None, *, started: bool = True) -> Manifest:
         labels = thing.labels
@@ -234,7 +236,7 @@ class KubeState:
         spec = {"nodeName": labels.get("node"), "containers": _containers(thing)}
         failed = "Failed" in thing.edges("kube_pod_status_phase", "phase")
         phase = "Pending" if over is None else "Failed" if failed else "Succeeded"
-        status: Manifest = {"phase": phase, "conditions": [*_conditions(thing, over)]}
+        status: Manifest = {"phase": phase, "conditions": [*_conditions(thing, created, over, self._interval_s)]}
         for row, _ in thing.rows("kube_pod_status_reason"):
             status["reason"] = row.get("reason")
         if started:
@@ -304,11 +306,13 @@ def _translated(thing: _Thing, known: Mapping[str, str]) -> dict[str, str]:
     return {ours: thing.labels[theirs] for theirs, ours in known.items() if thing.labels.get(theirs)}
 
 
-def _conditions(thing: _Thing, over: float | None) -> Iterator[dict[str, str]]:
+def _conditions(thing: _Thing, created: float, over: float | None, interval_s: float) -> Iterator[dict[str, str]]:
+    """What held when: a wait for a node that no scrape could see is taken for one; a scheduler decides in no time."""
     blocked = thing.edges("kube_pod_status_unschedulable").get("")
     scheduled = thing.value("kube_pod_status_scheduled_time")
-    if blocked:
-        first = min(blocked[0], scheduled or blocked[0])
+    hidden = scheduled is not None and _DECIDED_S < scheduled - created < interval_s
+    if blocked or hidden:
+        first = min(blocked[0], scheduled or blocked[0]) if blocked else created
         yield {
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": _text(first),
         }  # fmt: skip

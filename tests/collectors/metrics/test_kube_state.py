@@ -182,3 +182,20 @@ def test_failures_are_told_by_the_reasons_in_the_series(status: dict[str, Any], 
     for each in found:
         life.see(each.manifest, each.at)
     assert reason in {failure.reason for failure in life.failures()}
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "waits"),
+    [
+        ("01:00:02", ["scheduling"]),  # the scheduler decides in no time
+        ("01:00:25", ["scheduling", "unschedulable"]),  # no scrape was there to see why
+        ("01:05:00", ["scheduling"]),  # scrapes were, and none says that no node has room
+    ],
+)
+def test_a_wait_that_no_scrape_could_see_is_taken_for_one_for_a_node(scheduled: str, waits: list[str]) -> None:
+    (known,) = scraped(pod(phase="Pending", conditions=[stamped("PodScheduled", "True", scheduled)]))[-1:]
+    life = PodLife.of(known.manifest)
+    life.see(known.manifest, known.at)
+    found = [phase for phase, begun, ended in phases(life) if phase != "start" and ended and ended > begun]
+    assert found[-1] == waits[-1]
+    assert {span.reason for span in life.spans()} == {""}
