@@ -26,17 +26,35 @@ from harness.collectors.inferred_runs import inferred_runs
 from harness.collectors.metrics.kube_state import ALL
 from harness.detectors import diagnose
 from harness.model import Event, Sample, Span
-from harness.model.phases import RUN, TASK
+from harness.model.phases import (
+    GENERATOR_CPU,
+    GENERATOR_RATE,
+    LIST_SECONDS,
+    OBSERVER_REQUESTS,
+    REQUESTED_CPU_CORES,
+    REQUESTED_EPHEMERAL_BYTES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+    RUN,
+    RUNS_IN_FLIGHT,
+    STORE_PROBE_SECONDS,
+    STORE_WRITABLE,
+    TASK,
+    UPLOAD_SECONDS,
+)
 from harness.store import RunFolder
 from harness.store.answers import Answers
 from harness.store.tables import load, seal
 from tests.support.injection.case import ORIGIN_AT, run_in, simulated
 from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import bottlenecks
-from tests.support.injection.seen import SOURCES
 from tests.support.past_store import EVERY_S, dump, objects, prometheus_of
 
-_OF_PROMETHEUS = ("store requests", "controller metrics", "etcd size", "node cpu", "store")
+# Samples of the observer itself, and of what no metrics page has.
+_OF_OBSERVER = frozenset({
+    GENERATOR_CPU, GENERATOR_RATE, LIST_SECONDS, OBSERVER_REQUESTS, REQUESTED_CPU_CORES, REQUESTED_EPHEMERAL_BYTES,
+    REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, RUNS_IN_FLIGHT, STORE_PROBE_SECONDS, STORE_WRITABLE, UPLOAD_SECONDS,
+})  # fmt: skip
 _BATCH = 10
 
 
@@ -107,7 +125,7 @@ def _explained(recorded: RunFolder, url: str, window: Window, cluster: str, *, w
         with folder.recorder() as recorder:
             if whole:
                 for record in (*recorded.records(Span), *recorded.records(Event), *recorded.records(Sample)):
-                    if _of_api(record) or any(SOURCES[name](record) for name in _OF_PROMETHEUS):
+                    if _of_api(record) or _measured(record):
                         recorder.write(record)
             settings = ObserverSettings("", prometheus=url)
             store = Store(matchers=f'cluster="{cluster}"')
@@ -128,6 +146,10 @@ def _default_flags(window: Window, matchers: str) -> dict[str, object]:
     names = [series.name for series in ALL if not series.name.endswith(("_labels", "_annotations"))]
     times = {"start_s": window.since_at // 10**9, "end_s": window.until_at // 10**9}
     return {**times, "matchers": matchers, "interval_s": EVERY_S, "exported": False, "names": names}
+
+
+def _measured(record: object) -> bool:
+    return isinstance(record, Sample) and record.metric not in _OF_OBSERVER
 
 
 def _of_api(record: object) -> bool:

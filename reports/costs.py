@@ -111,6 +111,28 @@ def _goodput(result: Result, paid: Cost) -> Iterable[tuple[str, str, str]]:
         )
 
 
+def allocation_table(result: Result) -> Table:
+    """Who the nodes' cost is for: the rows add up to the last one."""
+    parts = [part for part in result.allocated if part.hours]
+    hours, cost = sum(part.hours for part in parts), [part.cost for part in parts if part.cost is not None]
+    rows = [
+        (part.pipeline, part.tenant, part.step, *map(amount_text, (part.hours, part.cost)), f"{part.hours / hours:.1%}")
+        for part in parts
+    ]
+    if rows:
+        whole = sum(cost) if len(cost) == len(parts) else None
+        rows.append(("total", "", "", *map(amount_text, (hours, whole)), "100.0%"))
+    columns = (
+        Column("Pipeline", whole=True), Column("Tenant"), Column("Step"), Column("Node-hours", number=True),
+        Column("Cost", number=True), Column("Share", number=True),
+    )  # fmt: skip
+    note = (
+        "A pod holds the share of its node that it requests of its scarcest resource, or uses of its CPU where that is "
+        "more. What nobody holds is idle."
+    )
+    return Table("Cost by pipeline, tenant and step", columns, tuple(rows), note)
+
+
 def kinds_table(result: Result) -> Table:
     """Spot and on-demand nodes side by side, where the runs had both."""
     both = result.goodput if len(result.goodput) > 1 else ()

@@ -49,6 +49,7 @@ def document(result: Result) -> dict[str, Any]:
         "latencies": _latencies(result),
         "scaling": _scaling(result),
         "charges": _charges(result),
+        "allocated": [asdict(part) for part in result.allocated],
         "virtual": asdict(result.virtual) if result.virtual else None,
         "pending": _pending(result),
         "image_pulls": asdict(result.image_pulls) if result.image_pulls else None,

@@ -16,7 +16,7 @@ from harness.analysis.result import Result
 from harness.model.inert import one_line, visible
 from harness.model.schedules import in_words
 from harness.model.units import format_duration
-from reports.costs import cost_table, kinds_table
+from reports.costs import allocation_table, cost_table, kinds_table
 from reports.figures import Figure, figures
 from reports.not_judged import less_table, silent_table
 from reports.processes import reported_table
@@ -62,6 +62,7 @@ def render(result: Result) -> bytes:
         latency_table=latency_table(result),
         error_table=error_table(result),
         cost_table=cost_table(result),
+        allocation_table=allocation_table(result),
         kinds_table=kinds_table(result),
         spot_tables=spot_tables(result),
         silent_table=silent_table(result),

@@ -10,6 +10,7 @@ from harness.analysis.capacity.knee import Knee, knee
 from harness.analysis.capacity.progress import Progress, progress, scaling
 from harness.analysis.capacity.scale_advice import ScaleAdvice, scale_advice
 from harness.analysis.capacity.scaling import Interval, Scaling
+from harness.analysis.cost.allocated import Part, allocated
 from harness.analysis.cost.cost import Cost, Pending, cost, pending
 from harness.analysis.cost.goodput import Goodput, goodput
 from harness.analysis.cost.readiness import GpuDrivers, ImagePulls, gpu_drivers, image_pulls
@@ -108,6 +109,7 @@ class Result:
     degradation: Trend | None
     scale_advice: ScaleAdvice | None
     cost: Cost | None
+    allocated: tuple[Part, ...]
     virtual: VirtualPods | None
     goodput: tuple[Goodput, ...]
     losses: Losses | None
@@ -230,6 +232,7 @@ def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None 
         degradation=degradation(timeline),
         scale_advice=scale_advice(timeline),
         cost=cost(timeline),
+        allocated=allocated(timeline),
         virtual=virtual_pods(timeline),
         goodput=goodput(timeline),
         losses=losses(timeline),

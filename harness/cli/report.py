@@ -37,6 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
              "machine on demand; may be repeated; kept with the run",
     )  # fmt: skip
     parser.add_argument(
+        "--prices", type=Path, metavar="FILE",
+        help="hourly prices in YAML or JSON, by pool or machine type; kept with the run, --price counts first",
+    )  # fmt: skip
+    parser.add_argument(
         "--otel", action="store_true",
         help="export the runs as traces by OTLP, to where the variables OTEL_EXPORTER_OTLP_* say "
              "(default localhost:4317); needs pipeswarm[otel]",
@@ -80,12 +84,14 @@ def _report(arguments: argparse.Namespace) -> int:
     from harness.model import Node
     from harness.store.baselines import find_baseline, keep_baseline
     from harness.store.folder import RunFolder
-    from harness.store.prices import keep_prices, parse_price
+    from harness.store.prices import keep_prices, parse_price, read_prices
     from harness.store.tables import read
 
     folder = RunFolder.open(arguments.run)
-    if arguments.price:
-        keep_prices(folder, dict(map(parse_price, arguments.price)), read(folder, Node))
+    if arguments.price or arguments.prices:
+        nodes = read(folder, Node)
+        listed = read_prices(arguments.prices, nodes) if arguments.prices else {}
+        keep_prices(folder, listed | dict(map(parse_price, arguments.price)), nodes)
     if arguments.baseline is not None:
         baseline, content = find_baseline(arguments.baseline)
         baseline.demand_same_load(folder.read_plan())

@@ -222,6 +222,8 @@ class Past:
             clock.at = each.at
             if labels or metadata["namespace"] in platform:
                 pods.see(each.change, each.manifest)
+                for event in each.events:
+                    pods.see_event(event)
                 continue
             alive = {**each.manifest["status"], "phase": "Running"}
             others.see("ADDED", {**each.manifest, "status": alive})

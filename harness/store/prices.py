@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from math import isfinite
+from pathlib import Path
 
 import pandas as pd
 
@@ -33,6 +34,27 @@ def parse_price(text: str) -> tuple[str, float]:
             "write POOL=0.19 (per node and hour), or 0.19 for all pools",
         )
     return pool.strip() or EVERY, price
+
+
+def read_prices(path: Path, nodes: pd.DataFrame) -> dict[str, float]:
+    """The prices of a YAML or JSON file, ``POOL: 0.19`` or ``MACHINE TYPE: 0.19``, for the pools of these nodes.
+
+    The file may be that of a whole company: what the run has no nodes of is left out; a pool's own price counts first.
+
+    Raises:
+        ConfigError: the file can't be read, or holds something else.
+    """
+    try:
+        document = next(iter(reading.parse_yaml(reading.read_text(path), path)), None)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give the path of a readable file") from error
+    if not isinstance(document, dict) or not document:
+        raise ConfigError(f"{path} is not a mapping of pools or machine types to prices", "write it as pool-a: 0.19")
+    prices = dict(parse_price(f"{name}={price}") for name, price in document.items())
+    machines = zip(nodes["pool"], nodes["machine"], strict=True)
+    of_pools = {str(pool): prices[machine] for pool, machine in machines if machine in prices}
+    known = {*nodes["pool"], EVERY}
+    return of_pools | {pool: price for pool, price in prices.items() if pool.removesuffix(ON_DEMAND) in known}
 
 
 def keep_prices(folder: RunFolder, given: Mapping[str, float], nodes: pd.DataFrame) -> None:

@@ -52,6 +52,35 @@ def test_a_price_without_a_pool_is_that_of_every_pool(folder):
     assert prices(folder) == {"train": 0.2, "spot": 0.2}
 
 
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("train: 0.36\nelsewhere: 9\n", {"train": 0.36, "spot": 0.5}),
+        ("Standard_D4s_v5: 0.2\n", {"train": 0.2, "spot": 0.5}),  # the machines of that pool
+        ("Standard_D4s_v5: 0.2\ntrain: 0.3\n", {"train": 0.3, "spot": 0.5}),
+        ('{"*": 0.1}', {"train": 0.1, "spot": 0.1}),
+    ],
+)
+def test_a_file_of_prices_names_pools_or_machine_types(tmp_path, text, known):
+    story = burst(20)
+    story.node("train-9", 0.0, 0.0, machine="Standard_D4s_v5")
+    story.node("spot-0", -60.0, 0.0, pool="spot", price=0.5)
+    folder = story.write(tmp_path)
+    (tmp_path / "prices.yaml").write_text(text)
+    assert main(["report", str(folder.path), "--quiet", "--prices", str(tmp_path / "prices.yaml")]) == 0
+    assert prices(folder) == known
+    report = json.loads((folder.path / "report.json").read_bytes())
+    paid = [part["cost"] for part in report["allocated"]]
+    assert report["charges"]["cost"] is None or sum(paid) == pytest.approx(report["charges"]["cost"])
+
+
+@pytest.mark.parametrize("text", ["", "- 1\n", "train: dear\n", "train: -1\n"])
+def test_a_file_without_prices_is_rejected(folder, tmp_path, text):
+    (tmp_path / "prices.yaml").write_text(text)
+    assert main(["report", str(folder.path), "--prices", str(tmp_path / "prices.yaml")]) == 2
+    assert not (folder.path / "prices.json").exists()
+
+
 def test_an_unknown_pool_is_rejected_with_the_known_ones(folder, capsys):
     assert main(["report", str(folder.path), "--price", "trian=0.36"]) == 2
     assert "spot, train" in capsys.readouterr().err

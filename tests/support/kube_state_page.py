@@ -59,6 +59,8 @@ def _pod(pod: Manifest, allowed: bool) -> Iterator[Row]:
             yield "kube_pod_status_unschedulable", own, 1
     yield from _containers(status, own)
     for container in spec.get("containers") or ():
+        image = {"container": container["name"], "image_spec": container.get("image", "")}
+        yield "kube_pod_container_info", own | image, 1
         for kind in ("requests", "limits"):
             for resource, amount in ((container.get("resources") or {}).get(kind) or {}).items():
                 name = _RESOURCES.get(resource, resource)

@@ -99,10 +99,15 @@ def _pod(name: str, spans: Sequence[Span], events: Sequence[Event], requests: Ma
         },
         "spec": {
             "nodeName": placed and (placed.node or spans[-1].node),
-            "containers": [{"name": "main", "resources": {"requests": dict(requests)}}],
+            "containers": [{"name": "main", "image": _image(task), "resources": {"requests": dict(requests)}}],
         },
         "status": status,
     }  # fmt: skip
+
+
+def _image(task: str) -> str:
+    """KFP's drivers have one image, each step may have its own."""
+    return "kfp-driver" if task.endswith(DRIVER_SUFFIX) else "python"
 
 
 def _node(node: Node) -> dict[str, Any]:

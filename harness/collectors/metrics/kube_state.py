@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from re import sub
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 from harness.collectors.kubernetes.nodes import GPUS, KNOWN_LABELS
 from harness.collectors.kubernetes.pods import LABELS, NODE_NAME, WORKFLOW
@@ -77,6 +78,7 @@ OF_PODS = (
            others=("cluster:namespace:pod_cpu:active:kube_pod_container_resource_requests",),
            cost="requests are unknown: neither full nodes nor costs can be judged"),
     Series("kube_pod_container_resource_limits"),
+    Series("kube_pod_container_info", cost="pulls of images are part of slow starts"),
 )  # fmt: skip
 OF_NODES = (
     Series("kube_node_info", Form.EDGES, cost="when nodes came and went is unknown"),
@@ -91,6 +93,7 @@ OF_CLAIMS = (
 )
 ALL = (*OF_PODS, *OF_NODES, *OF_CLAIMS)
 _DECIDED_S = 2.0
+_PULLED_S = 2.0  # shorter pulls can't be told from stamps in whole seconds
 _FAILED_REASON = "kube_pod_container_status_terminated_reason"
 _RESOURCES = {sub(r"\W", "_", name): name for name in (*GPUS, "ephemeral-storage")}
 
@@ -133,6 +136,42 @@ class _Thing:
         return found
 
 
+class _Start(NamedTuple):
+    """When a pod with an image was placed on its node, and when its step started, UTC s."""
+
+    scheduled: float
+    started: float
+    node: str
+    image: str
+    uid: str
+
+    @property
+    def length_s(self) -> float:
+        return self.started - self.scheduled
+
+    def pull(self, usual_s: float) -> tuple[Manifest, Manifest]:
+        """The kubelet's events about it, where a start without one takes so long."""
+        about = {"involvedObject": {"uid": self.uid}, "metadata": {}}
+        first, last = _text(self.scheduled), _text(self.started - usual_s)
+        return (
+            {**about, "reason": "Pulling", "message": f'Pulling image "{self.image}"', "firstTimestamp": first},
+            {**about, "reason": "Pulled", "message": f'Successfully pulled image "{self.image}"',
+             "firstTimestamp": last, "lastTimestamp": last},
+        )  # fmt: skip
+
+
+def _start(uid: str, thing: _Thing) -> _Start | None:
+    """Of the container that is the step: Argo's helper is called ``wait``."""
+    scheduled, node = thing.value("kube_pod_status_scheduled_time"), thing.labels.get("node")
+    images = {row.get("container"): row.get("image_spec") or row.get("image", "")
+              for row, _ in thing.rows("kube_pod_container_info")}  # fmt: skip
+    started = {row.get("container"): at for row, at in thing.rows("kube_pod_container_state_started")}
+    container = next((name for name in sorted(images, key=str) if name != "wait" and name in started), None)
+    if scheduled is None or not node or container is None:
+        return None
+    return _Start(scheduled, started[container], node, images[container], uid)
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """An object as it was at `at`, UTC ns; `change` is "DELETED" where it went without having ended."""
@@ -140,6 +179,7 @@ class Known:
     at: int
     change: str
     manifest: Manifest
+    events: tuple[Manifest, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -188,6 +228,7 @@ class KubeState:
 
     def pods(self) -> Iterator[Known]:
         """Each pod when it was seen first and last to wait for something in vain, and at its end or `until_s`."""
+        pulls = self._pulls()
         for uid, thing in sorted(self._pods.items()):
             created = thing.value("kube_pod_created")
             if created is None or not thing.labels.get("pod"):
@@ -200,7 +241,22 @@ class KubeState:
             manifest = self._pod(uid, thing, created, over)
             if gone:
                 manifest["metadata"]["deletionTimestamp"] = _text(at)
-            yield Known(_ns(at), "DELETED" if gone else "ADDED", manifest)
+            yield Known(_ns(at), "DELETED" if gone else "ADDED", manifest, pulls.get(uid, ()))
+
+    def _pulls(self) -> dict[str, tuple[Manifest, ...]]:
+        """Pulls by pod, as events: by how much the first pods with an image on a node started later than others.
+
+        Those are the pods that were placed there before the first of them started. No series shows pulls.
+        """
+        starts = sorted(start for uid, thing in self._pods.items() if (start := _start(uid, thing)))
+        there: dict[tuple[str, str], float] = {}
+        for start in starts:
+            key = start.node, start.image
+            there[key] = min(there.get(key, start.started), start.started)
+        warm = [each.length_s for each in starts if each.scheduled > there[each.node, each.image]]
+        usual_s = median(warm) if warm else min((each.length_s for each in starts), default=0.0)
+        cold = (each for each in starts if each.scheduled <= there[each.node, each.image])
+        return {each.uid: each.pull(usual_s) for each in cold if each.length_s - usual_s > _PULLED_S}
 
     def _over(self, thing: _Thing) -> float | None:
         """When the pod ended; the latest end of a container is that of the pod only once its phase says so."""
