@@ -23,7 +23,7 @@ from harness.cli.sweep_bar import SweepBar
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.explaining import Past, Store, Window
 from harness.collectors.inferred_runs import inferred_runs
-from harness.collectors.metrics.kube_state import ALL
+from harness.collectors.metrics.kube_state_series import ALL
 from harness.detectors import diagnose
 from harness.model import Event, Sample, Span
 from harness.model.phases import (

@@ -18,7 +18,8 @@ from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.other_pods import OtherPods
 from harness.collectors.kubernetes.pods import RUN_ID, WORKFLOW, PodLife
 from harness.collectors.kubernetes.pvcs import Claims
-from harness.collectors.metrics.kube_state import ALL, Known, KubeState, own_labels
+from harness.collectors.metrics.kube_state import Known, KubeState, own_labels
+from harness.collectors.metrics.kube_state_series import ALL
 from harness.collectors.metrics.past import Ask, PastReader
 from harness.collectors.metrics.past_asks import PastMetric, Scope, kube_state_asks, metric_asks, scope_of
 from harness.collectors.metrics.prometheus import PrometheusApi

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from harness.collectors.checkup import Check, State, timeouts
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.http import Http
-from harness.collectors.metrics.kube_state import ALL
+from harness.collectors.metrics.kube_state_series import ALL
 from harness.collectors.metrics.past_asks import scrape_interval_s, since
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.source_health import UnreachableError

@@ -18,9 +18,7 @@ def failure(run: str, name: str, reason: str = "Error", namespace: str = "") -> 
 
 
 def end_of(spans: list[Span], events: list[Event]) -> str:
-    found = [
-        each.reason for each in inferred_runs(spans, events) if isinstance(each, Event) and each.kind == "Run"
-    ]
+    found = [each.reason for each in inferred_runs(spans, events) if isinstance(each, Event) and each.kind == "Run"]
     return found[0] if found else "going on"
 
 

@@ -58,6 +58,14 @@ def _pod(pod: Manifest, allowed: bool) -> Iterator[Row]:
         elif each["type"] == "PodScheduled":
             yield "kube_pod_status_unschedulable", own, 1
     yield from _containers(status, own)
+    yield from _spec(spec, own)
+
+
+def _spec(spec: Manifest, own: dict[str, str]) -> Iterator[Row]:
+    for volume in spec.get("volumes") or ():
+        if claim := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
+            labels = {"volume": volume["name"], "persistentvolumeclaim": claim}
+            yield "kube_pod_spec_volumes_persistentvolumeclaims_info", own | labels, 1
     for container in spec.get("containers") or ():
         image = {"container": container["name"], "image_spec": container.get("image", "")}
         yield "kube_pod_container_info", own | image, 1

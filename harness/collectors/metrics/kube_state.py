@@ -1,99 +1,25 @@
 """Pods, nodes and volume claims that are gone, from kube-state-metrics' series, as the objects that they were.
 
 Its gauges hold Kubernetes' own stamps (whole seconds), or are 1 while something holds; a state is known to one scrape.
-Source of names: https://github.com/kubernetes/kube-state-metrics/tree/main/docs/metrics and recordings of a real one.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from re import sub
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.collectors.kubernetes.nodes import GPUS, KNOWN_LABELS
 from harness.collectors.kubernetes.pods import LABELS, NODE_NAME, WORKFLOW
+from harness.collectors.metrics.kube_state_series import OF_CLAIMS, OF_NODES, Series
+from harness.collectors.metrics.past_pulls import Start, inferred_pulls
 
 Manifest = dict[str, Any]
 Labels = Mapping[str, str]
 
 
-class Form(StrEnum):
-    """How a series is asked for; `$s` is its selector, `$window` and `$step` are lengths."""
-
-    LAST = "last_over_time($s[$window])"
-    HELD = "max_over_time($s[$window]) == 1"
-    EDGES = (  # when it was 1 first and last
-        'label_replace(min_over_time(timestamp($s == 1)[$window:$step]), "edge", "first", "", "") or '
-        'label_replace(max_over_time(timestamp($s == 1)[$window:$step]), "edge", "last", "", "")'
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One of kube-state-metrics' series, what else it is called, and what it costs to lack it ("": little)."""
-
-    name: str
-    form: Form = Form.LAST
-    where: str = ""
-    others: tuple[str, ...] = ()  # names that recording rules give it
-    cost: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The first that exists is used."""
-        return (self.name, *self.others)
-
-    def promql(self, found: str, matchers: str, step_s: int) -> str:
-        """For the name that was `found`."""
-        selector = f"{found}{{{','.join(filter(None, (self.where, matchers)))}}}"
-        return self.form.replace("$step", f"{step_s}s").replace("$s", selector)
-
-
-_IN_VAIN = 'reason!~"ContainerCreating|PodInitializing"'
-OF_PODS = (
-    Series("kube_pod_created", cost="no pod that is gone can be told: nothing is explained without it"),
-    Series("kube_pod_info", Form.EDGES, others=("node_namespace_pod:kube_pod_info:",),
-           cost="nodes of pods and their ends when they were deleted are unknown"),
-    Series("kube_pod_owner", others=("namespace_workload_pod:kube_pod_owner:relabel",),
-           cost="pods are not joined to runs, but by their labels"),
-    Series("kube_pod_labels", cost="runs have the names of their workflows instead of the platform's ids"),
-    Series("kube_pod_annotations", cost="steps have the names of Argo's templates"),
-    Series("kube_pod_status_scheduled_time", cost="waits for a node are not told from slow starts"),
-    Series("kube_pod_status_unschedulable", Form.EDGES,
-           cost="pods that no node has room for look like a slow scheduler"),
-    Series("kube_pod_container_state_started", cost="when steps began to run is unknown"),
-    Series("kube_pod_completion_time", cost="ends are known to one scrape only"),
-    Series("kube_pod_status_phase", Form.EDGES, 'phase=~"Succeeded|Failed"',
-           cost="failed pods are not told from others"),
-    Series("kube_pod_status_reason", Form.HELD, cost="evictions are not told from other failures"),
-    Series("kube_pod_container_status_terminated_reason", Form.HELD, 'reason!="Completed"',
-           cost="steps that ran out of memory are not told from others that failed"),
-    Series("kube_pod_container_status_waiting_reason", Form.EDGES, _IN_VAIN,
-           cost="images that can't be pulled and settings that are missing are not seen"),
-    Series("kube_pod_init_container_status_waiting_reason", Form.EDGES, _IN_VAIN),
-    Series("kube_pod_container_resource_requests",
-           others=("cluster:namespace:pod_cpu:active:kube_pod_container_resource_requests",),
-           cost="requests are unknown: neither full nodes nor costs can be judged"),
-    Series("kube_pod_container_resource_limits"),
-    Series("kube_pod_container_info", cost="pulls of images are part of slow starts"),
-)  # fmt: skip
-OF_NODES = (
-    Series("kube_node_info", Form.EDGES, cost="when nodes came and went is unknown"),
-    Series("kube_node_created"),
-    Series("kube_node_labels", cost="pools, machine types and spot nodes are unknown"),
-    Series("kube_node_status_allocatable", cost="the size of nodes is unknown: whether they were full can't be judged"),
-    Series("kube_node_status_condition", Form.EDGES, 'condition="Ready",status="true"'),
-)
-OF_CLAIMS = (
-    Series("kube_persistentvolumeclaim_status_phase", Form.HELD),
-    Series("kube_persistentvolumeclaim_resource_requests_storage_bytes"),
-)
-ALL = (*OF_PODS, *OF_NODES, *OF_CLAIMS)
 _DECIDED_S = 2.0
-_PULLED_S = 2.0  # shorter pulls can't be told from stamps in whole seconds
 _FAILED_REASON = "kube_pod_container_status_terminated_reason"
 _RESOURCES = {sub(r"\W", "_", name): name for name in (*GPUS, "ephemeral-storage")}
 
@@ -134,42 +60,6 @@ class _Thing:
             first, last = found.get(labels.get(by, ""), (value, value))
             found[labels.get(by, "")] = min(first, value), max(last, value)
         return found
-
-
-class _Start(NamedTuple):
-    """When a pod with an image was placed on its node, and when its step started, UTC s."""
-
-    scheduled: float
-    started: float
-    node: str
-    image: str
-    uid: str
-
-    @property
-    def length_s(self) -> float:
-        return self.started - self.scheduled
-
-    def pull(self, usual_s: float) -> tuple[Manifest, Manifest]:
-        """The kubelet's events about it, where a start without one takes so long."""
-        about = {"involvedObject": {"uid": self.uid}, "metadata": {}}
-        first, last = _text(self.scheduled), _text(self.started - usual_s)
-        return (
-            {**about, "reason": "Pulling", "message": f'Pulling image "{self.image}"', "firstTimestamp": first},
-            {**about, "reason": "Pulled", "message": f'Successfully pulled image "{self.image}"',
-             "firstTimestamp": last, "lastTimestamp": last},
-        )  # fmt: skip
-
-
-def _start(uid: str, thing: _Thing) -> _Start | None:
-    """Of the container that is the step: Argo's helper is called ``wait``."""
-    scheduled, node = thing.value("kube_pod_status_scheduled_time"), thing.labels.get("node")
-    images = {row.get("container"): row.get("image_spec") or row.get("image", "")
-              for row, _ in thing.rows("kube_pod_container_info")}  # fmt: skip
-    started = {row.get("container"): at for row, at in thing.rows("kube_pod_container_state_started")}
-    container = next((name for name in sorted(images, key=str) if name != "wait" and name in started), None)
-    if scheduled is None or not node or container is None:
-        return None
-    return _Start(scheduled, started[container], node, images[container], uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +118,7 @@ class KubeState:
 
     def pods(self) -> Iterator[Known]:
         """Each pod when it was seen first and last to wait for something in vain, and at its end or `until_s`."""
-        pulls = self._pulls()
+        pulls = inferred_pulls(start for uid, thing in self._pods.items() if (start := _start(uid, thing)))
         for uid, thing in sorted(self._pods.items()):
             created = thing.value("kube_pod_created")
             if created is None or not thing.labels.get("pod"):
@@ -242,21 +132,6 @@ class KubeState:
             if gone:
                 manifest["metadata"]["deletionTimestamp"] = _text(at)
             yield Known(_ns(at), "DELETED" if gone else "ADDED", manifest, pulls.get(uid, ()))
-
-    def _pulls(self) -> dict[str, tuple[Manifest, ...]]:
-        """Pulls by pod, as events: by how much the first pods with an image on a node started later than others.
-
-        Those are the pods that were placed there before the first of them started. No series shows pulls.
-        """
-        starts = sorted(start for uid, thing in self._pods.items() if (start := _start(uid, thing)))
-        there: dict[tuple[str, str], float] = {}
-        for start in starts:
-            key = start.node, start.image
-            there[key] = min(there.get(key, start.started), start.started)
-        warm = [each.length_s for each in starts if each.scheduled > there[each.node, each.image]]
-        usual_s = median(warm) if warm else min((each.length_s for each in starts), default=0.0)
-        cold = (each for each in starts if each.scheduled <= there[each.node, each.image])
-        return {each.uid: each.pull(usual_s) for each in cold if each.length_s - usual_s > _PULLED_S}
 
     def _over(self, thing: _Thing) -> float | None:
         """When the pod ended; the latest end of a container is that of the pod only once its phase says so."""
@@ -335,6 +210,19 @@ class KubeState:
                 "spec": {"resources": {"requests": {"storage": f"{size:.0f}" if size else ""}}},
                 "status": {"phase": "Bound" if "Bound" in phases else next(iter(phases), "Pending")},
             })  # fmt: skip
+
+
+def _start(uid: str, thing: _Thing) -> Start | None:
+    """Of the container that is the step: Argo's helper is called ``wait``."""
+    scheduled, node = thing.value("kube_pod_status_scheduled_time"), thing.labels.get("node")
+    images = {row.get("container"): row.get("image_spec") or row.get("image", "")
+              for row, _ in thing.rows("kube_pod_container_info")}  # fmt: skip
+    started = {row.get("container"): at for row, at in thing.rows("kube_pod_container_state_started")}
+    container = next((name for name in sorted(images, key=str) if name != "wait" and name in started), None)
+    attached = "kube_pod_spec_volumes_persistentvolumeclaims_info" in thing.series  # which may take as long
+    if scheduled is None or not node or container is None or attached:
+        return None
+    return Start(scheduled, started[container], node, images[container], uid)
 
 
 def _named(thing: _Thing, pod: str, owners: list[dict[str, Any]]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from harness.collectors.metrics import profiles_file
-from harness.collectors.metrics.kube_state import ALL, OF_NODES, Series
+from harness.collectors.metrics.kube_state_series import ALL, OF_NODES, Series
 from harness.collectors.metrics.past import Ask
 from harness.collectors.metrics.profiles_file import Metric
 from harness.collectors.metrics.prometheus import PrometheusApi, Query

@@ -1,5 +1,6 @@
 """Objects from series, as a real kube-state-metrics wrote them: see the README of the fixtures."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 
 from harness.collectors.kubernetes.nodes import node_of
 from harness.collectors.kubernetes.pods import PodLife
-from harness.collectors.metrics.kube_state import ALL, Form, Known, KubeState, label_name, own_labels
+from harness.collectors.metrics.kube_state import Known, KubeState, label_name, own_labels
+from harness.collectors.metrics.kube_state_series import ALL, Form
+from harness.collectors.metrics.past_pulls import Start, inferred_pulls
 from harness.collectors.metrics.scraping import parse
 from tests.support.kube_state_page import as_of, rows
 
@@ -199,3 +202,33 @@ def test_a_wait_that_no_scrape_could_see_is_taken_for_one_for_a_node(scheduled: 
     found = [phase for phase, begun, ended in phases(life) if phase != "start" and ended and ended > begun]
     assert found[-1] == waits[-1]
     assert {span.reason for span in life.spans()} == {""}
+
+
+def start(node: str, scheduled: float, started: float) -> Start:
+    return Start(scheduled, started, node, "python", f"{node}-{scheduled:.0f}")
+
+
+@pytest.mark.parametrize(
+    ("starts", "pulled"),
+    [
+        ([start("a", 0, 30), start("a", 40, 43), start("b", 50, 80)], {"a-0": 27, "b-50": 27}),
+        (
+            [start("a", 0, 30), start("a", 10, 31), start("a", 40, 43)],
+            {"a-0": 27, "a-10": 18},
+        ),  # it waits for the first
+        ([start("a", 0, 3), start("a", 40, 80), start("a", 90, 93)], {}),  # the image was there: something else is slow
+        ([start("a", 0, 4), start("b", 0, 3), start("a", 9, 12)], {}),
+        ([], {}),
+    ],
+)
+def test_pulls_are_what_first_pods_on_a_node_start_later_by(starts: list[Start], pulled: dict[str, int]) -> None:
+    found = inferred_pulls(starts)
+    lengths = {
+        uid: round(
+            (
+                datetime.fromisoformat(end["lastTimestamp"]) - datetime.fromisoformat(begin["firstTimestamp"])
+            ).total_seconds()
+        )
+        for uid, (begin, end) in found.items()
+    }
+    assert lengths == pulled

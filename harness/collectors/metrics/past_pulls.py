@@ -1,0 +1,55 @@
+"""Pulls of images, which no series shows: the first pods with an image on a node start later than others by them."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any, NamedTuple
+
+_PULLED_S = 2.0  # shorter pulls can't be told from stamps in whole seconds
+
+Manifest = dict[str, Any]
+
+
+class Start(NamedTuple):
+    """When a pod with an image was placed on its node, and when its step started, UTC s."""
+
+    scheduled: float
+    started: float
+    node: str
+    image: str
+    uid: str
+
+    @property
+    def length_s(self) -> float:
+        """From one to the other."""
+        return self.started - self.scheduled
+
+    def pull(self, usual_s: float) -> tuple[Manifest, Manifest]:
+        """The kubelet's events about it, where a start without one takes so long."""
+        about = {"involvedObject": {"uid": self.uid}, "metadata": {}}
+        first, last = _text(self.scheduled), _text(self.started - usual_s)
+        return (
+            {**about, "reason": "Pulling", "message": f'Pulling image "{self.image}"', "firstTimestamp": first},
+            {**about, "reason": "Pulled", "message": f'Successfully pulled image "{self.image}"',
+             "firstTimestamp": last, "lastTimestamp": last},
+        )  # fmt: skip
+
+
+def inferred_pulls(found: Iterable[Start]) -> Mapping[str, tuple[Manifest, Manifest]]:
+    """The kubelet's events of pulls, by the uids of pods: by how much a pod's start took longer than usual.
+
+    Only of pods that were placed on a node before the first one with that image had started there.
+    """
+    starts = sorted(found)
+    there: dict[tuple[str, str], float] = {}
+    for start in starts:
+        key = start.node, start.image
+        there[key] = min(there.get(key, start.started), start.started)
+    warm = [each.length_s for each in starts if each.scheduled > there[each.node, each.image]]
+    usual_s = median(warm) if warm else min((each.length_s for each in starts), default=0.0)
+    cold = (each for each in starts if each.scheduled <= there[each.node, each.image])
+    return {each.uid: each.pull(usual_s) for each in cold if each.length_s - usual_s > _PULLED_S}
+
+
+def _text(at_s: float) -> str:
+    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
