@@ -9,6 +9,7 @@ from harness.detectors.capability import Capability
 from harness.model import Event, Sample, Span
 from harness.model.phases import (
     GAP,
+    INFERRED,
     LAUNCHER_ERROR,
     NOT_REACHABLE,
     OF_TASK,
@@ -50,6 +51,14 @@ def test_pods_of_another_cluster_are_a_separate_finding(tmp_path):
     (finding,) = observer_gaps.detect(observed(story, tmp_path, 9.0))
     assert finding.title.startswith("The observed pods do not belong to the runs")
     assert "--kube-context" in finding.fix
+
+
+def test_inferred_runs_are_said_to_be_inferred(tmp_path):
+    story = Story(intended=0)
+    story.event(12.0, "Observer", "runs", INFERRED, "4 runs of 9 are inferred from their pods")
+    (finding,) = observer_gaps.detect(observed(story, tmp_path, 9.0))
+    assert finding.title.startswith("Runs are inferred from their pods")
+    assert finding.evidence[0].statement == "4 runs of 9 are inferred from their pods"
 
 
 def test_what_a_cluster_did_not_show_is_not_called_missing_access(tmp_path):
