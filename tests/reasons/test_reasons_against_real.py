@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.reasons.test_reasons_data import stated
+from harness import reasons
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import until
 
@@ -18,6 +18,12 @@ T = TypeVar("T")
 _IMAGE = "registry.example/none:1"
 _NODES = ("plain", "tainted", "cordoned", "crowded", "small")
 _NEW = 25  # minor version of Kubernetes from which on Pod Security is checked
+
+
+def stated(source: str, text: str, reason: str = "") -> str:
+    """The name of the row that a text matches; "" without one."""
+    row = reasons.builtin().match(reasons.stated(source, reason, text)).row
+    return row.name if row else ""
 
 
 def _pod(name: str, spec: Manifest | None = None, **container: Any) -> dict[str, Any]:
