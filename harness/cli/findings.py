@@ -39,13 +39,12 @@ def show(folder: "RunFolder", arguments: argparse.Namespace) -> int:
 
 def look(folder: "RunFolder") -> dict[str, Any]:
     """The detectors' findings in the records so far; kept as the folder's live "findings"."""
-    from harness.analysis.timeline import Timeline
     from harness.cli.watch import ended
     from harness.detectors import diagnose
-    from harness.store.tables import load
+    from harness.planning.observations import timeline_in
 
     began_s, at = time.monotonic(), time.time_ns()
-    diagnosis = diagnose(Timeline.from_frames(folder.read_plan(), load(folder)), going_on=not ended(folder))
+    diagnosis = diagnose(timeline_in(folder), going_on=not ended(folder))
     findings = [_as_dict(finding) for finding in diagnosis.findings if finding.name not in _FOR_THE_REPORT]
     found = {"at": at, "took_s": time.monotonic() - began_s, "findings": findings}
     folder.write_live("findings", found)

@@ -45,6 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="export the runs as traces by OTLP, to where the variables OTEL_EXPORTER_OTLP_* say "
              "(default localhost:4317); needs pipeswarm[otel]",
     )  # fmt: skip
+    parser.add_argument(
+        "--reasons",
+        type=Path,
+        metavar="FILE",
+        help="your own rows of the catalogue of stated reasons (docs/reference/reasons.md), in YAML; kept with the run",
+    )
     configure_effects(parser)
     printing.configure(parser)
     looking = parser.add_argument_group("a running test")
@@ -98,6 +104,14 @@ def _report(arguments: argparse.Namespace) -> int:
         keep_baseline(folder, content)
     if arguments.otel:
         exporter_module()
+    if arguments.reasons:
+        from harness.model.errors import ConfigError
+        from harness.store.reasons import keep_reasons
+
+        try:
+            keep_reasons(folder, arguments.reasons)
+        except OSError as error:
+            raise ConfigError(f"{arguments.reasons} can't be read: {error.strerror}", "give a readable file") from error
     for sentence in _recovered(folder):
         printing.note(arguments, sentence)
     code = write(folder, arguments)
@@ -151,21 +165,21 @@ def rebuild(folder: "RunFolder", *, what_if: bool = False) -> "Result":
     from concurrent.futures import ThreadPoolExecutor
 
     from harness.analysis.result import analyse
-    from harness.analysis.timeline import Timeline
     from harness.analysis.waits.phases_table import phases_table
     from harness.analysis.waits.waits import waits
     from harness.detectors import diagnose
+    from harness.planning.observations import timeline_in
     from harness.planning.summaries import keep
     from harness.planning.sweeps import open_workers, usable_cores
     from harness.planning.what_if import expected_effects
     from harness.store.baselines import kept_baseline
     from harness.store.derived import write_phases
     from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
-    from harness.store.tables import load, release_memory, seal
+    from harness.store.tables import release_memory, seal
     from reports import document, junit, markdown, page
 
     seal(folder)
-    timeline = Timeline.from_frames(folder.read_plan(), load(folder))
+    timeline = timeline_in(folder)
     release_memory()
     diagnosis = diagnose(timeline)
     release_memory()

@@ -30,11 +30,10 @@ def export(folder: "RunFolder") -> str:
     module = exporter_module()
     if module is None:
         return "traces: not exported: OTEL_TRACES_EXPORTER is none"
-    from harness.analysis.timeline import Timeline
     from harness.analysis.traces import trace_spans
-    from harness.store.tables import load
+    from harness.planning.observations import timeline_in
 
-    timeline = Timeline.from_frames(folder.read_plan(), load(folder))
+    timeline = timeline_in(folder)
     told = _Told()
     logger = logging.getLogger("opentelemetry")
     logger.addHandler(told)

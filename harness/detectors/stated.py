@@ -16,7 +16,7 @@ from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import RUNNING
 from harness.model.units import counted, format_duration
-from harness.reasons import Row, builtin, parsed
+from harness.reasons import Row, parsed
 
 NAME = "stated"
 NEEDS = (Capability.RUNS,)
@@ -55,7 +55,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     Raises:
         CannotJudgeError: nothing was stated, and no pod was observed.
     """
-    found = [finding for cause in causes(timeline) if not _elsewhere(cause.row) for finding in _of(timeline, cause)]
+    found = [finding for cause in causes(timeline) for finding in _of(timeline, cause)]
     found.sort(key=lambda each: (-each.severity, each.title))
     if not found and not timeline.answers_are_results and not Capability.PODS.observed(timeline):
         raise CannotJudgeError(Capability.PODS.reason(timeline))
@@ -63,9 +63,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [each for each in found if each.name != UNKNOWN or each in unknown[:_MOST_UNKNOWN]]
 
 
-def _elsewhere(row: Row | None) -> bool:
+def _elsewhere(cause: Cause, *, waits: bool) -> bool:
     """Whether other detectors speak of it: nodes that lack room, steps and stores that failed without a cause."""
-    return row is not None and (row.nodes_help or (row.general and row.layer in _SPOKEN_OF))
+    row = cause.row
+    if row is None or row.nodes_help:
+        return row is not None
+    return row.general and row.layer in _SPOKEN_OF and not (waits or cause.stuck)
 
 
 def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:
@@ -75,6 +78,8 @@ def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:
     share, each_s = seconds / whole if whole > 0 else 0.0, seconds / max(len(waited), 1)
     stuck = blocked(cause)
     waits = share >= MIN_SHARE and each_s >= MIN_S
+    if _elsewhere(cause, waits=waits):
+        return
     if cause.row is None and not (waits or cause.stuck):
         return  # runs that failed with unknown words are told by their messages
     if not (waits or stuck or cause.failed or cause.refused or (cause.stuck and cause.row)):
@@ -94,7 +99,7 @@ def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:
         title[:1].upper() + title[1:],
         _confidence(cause, seconds),
         tuple(_evidence(timeline, cause, effects)),
-        row.filled(row.fix, _groups(cause)) if row else _FIX_UNKNOWN,
+        row.filled(row.fix, _groups(timeline, cause)) if row else _FIX_UNKNOWN,
         _commands(timeline, cause),
         max(costs),
     )
@@ -152,14 +157,14 @@ def _evidence(timeline: Timeline, cause: Cause, effects: list[str]) -> Iterator[
         yield Evidence(f"also stated: “{(parsed(others[0])[2] or others[0])[:200]}”", None, "", "spans", "reason")
 
 
-def _groups(cause: Cause) -> dict[str, str]:
-    return dict(builtin().match(cause.example).groups)
+def _groups(timeline: Timeline, cause: Cause) -> dict[str, str]:
+    return dict(timeline.catalogue.match(cause.example).groups)
 
 
 def _commands(timeline: Timeline, cause: Cause) -> tuple[str, ...]:
     """Read-only commands first, then those that change something, each only where all of its names are known."""
     row = cause.row
-    names = {key: shell_word(value) for key, value in _groups(cause).items()}
+    names = {key: shell_word(value) for key, value in _groups(timeline, cause).items()}
     names["namespace"] = timeline.namespace
     for key, known in (("pod", cause.pods), ("node", cause.nodes)):
         if known:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.analysis.capacity.model import Observation
     from harness.analysis.capacity.recorded import Recorded
     from harness.analysis.timeline import Timeline
+    from harness.store.folder import RunFolder
 
 _MOST_NAMED = 3  # folders of one warning
 UNITS = ("node", "replica")  # what tests count; a table has the column "nodes" or "replicas"
@@ -27,12 +28,18 @@ def timeline_of(path: Path) -> "Timeline":
     Raises:
         ConfigError: there is none at `path`.
     """
-    from harness.analysis.timeline import Timeline
     from harness.store.folder import RunFolder
+
+    return timeline_in(RunFolder.open(path))
+
+
+def timeline_in(folder: "RunFolder") -> "Timeline":
+    """The timeline of an open run folder, with the reasons that are kept in it."""
+    from harness.analysis.timeline import Timeline
+    from harness.store.reasons import kept_reasons
     from harness.store.tables import load
 
-    folder = RunFolder.open(path)
-    return Timeline.from_frames(folder.read_plan(), load(folder))
+    return Timeline.from_frames(folder.read_plan(), load(folder), kept_reasons(folder))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from harness.model.inert import shell_word
 from harness.model.phases import COMPUTING, LASTING, POD_PHASES, RUN, SCHEDULING, SERVICE_PHASES, UNSCHEDULABLE
 from harness.model.plan import Plan
 from harness.model.records import Outcome
+from harness.reasons import Catalogue, builtin
 
 __all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "floats"]
 
@@ -77,6 +78,7 @@ class Timeline:
         nodes: name, pool, created_s, ready_s, gone_s, gpus_s (when its GPUs could be allocated, by the observer's
             clock), cpu, memory, gpu, pods, spot, price, virtual (no machine), machine (its type's name).
         skew_s: by how much the platform's clock is ahead; its timestamps above are already corrected.
+        catalogue: what the texts mean that the cluster stated.
         memory: results of `remembered` functions.
     """
 
@@ -95,10 +97,13 @@ class Timeline:
     samples: pd.DataFrame
     nodes: pd.DataFrame
     skew_s: float = 0.0
+    catalogue: Catalogue = field(default_factory=builtin, repr=False)
     memory: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
+    def from_frames(
+        cls, plan: Plan, frames: Mapping[str, pd.DataFrame], catalogue: Catalogue | None = None
+    ) -> "Timeline":
         """Join the tables of a run folder (`harness.store.tables.load`), which need not be kept meanwhile."""
         submissions, spans, samples, recorded = (frames[name] for name in ("submissions", "spans", "samples", "nodes"))
         listed, names, events = frames["runs"], Names(frames["steps"]), frames["events"]
@@ -152,6 +157,7 @@ class Timeline:
             samples=samples,
             nodes=nodes,
             skew_s=skew_s,
+            catalogue=catalogue or builtin(),
         )
 
     @property

@@ -26,7 +26,7 @@ from harness.model.phases import (
     UNSCHEDULABLE,
 )
 from harness.model.records import Outcome
-from harness.reasons import Match, Row, builtin, stated
+from harness.reasons import Catalogue, Match, Row, stated
 from harness.reasons.catalogue import BLOCKS, FAILS, predicates
 
 # Messages of a workflow's nodes that only repeat the state of their pods.
@@ -129,13 +129,13 @@ def _cause(found: dict[str, Cause], text: str, match: Match) -> Cause:
     return cause
 
 
-def shares_of(text: str) -> list[tuple[str, Match, float]]:
+def shares_of(text: str, catalogue: Catalogue) -> list[tuple[str, Match, float]]:
     """The parts of a text with their matches and shares, which add up to 1; only the scheduler's has several.
 
     Nodes that are set apart for something else, or that the pod was told not to use, do not count where more of the
     others would end the wait.
     """
-    parts = [(part, builtin().match(part), count) for part, count in predicates(text)]
+    parts = [(part, catalogue.match(part), count) for part, count in predicates(text)]
     if any(match.row and match.row.nodes_help for _, match, _ in parts):
         parts = [each for each in parts if not (each[1].row and each[1].row.beside)]
     whole = sum(count for *_, count in parts)
@@ -154,7 +154,7 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     still = ~np.isfinite(floats(pods, "end_s")[chosen]) & timeline.is_open[row]
     names = timeline.names.take(pods["pod"].to_numpy()[chosen]).to_numpy()
     code, node = reasons.codes.to_numpy()[chosen], pods["node"].to_numpy(dtype=object)[chosen]
-    parts = {each: shares_of(str(reasons.categories[each])) for each in np.unique(code).tolist()}
+    parts = {each: shares_of(str(reasons.categories[each]), timeline.catalogue) for each in np.unique(code).tolist()}
     failed, split = {each.row for each in failures(timeline)}, waits_so_far(timeline)
     ended = np.nan_to_num(floats(pods, "end_s")[chosen], nan=timeline.end_s)
     last = np.full(len(timeline.runs), -np.inf)
@@ -213,8 +213,8 @@ def _of_tasks(timeline: Timeline, found: dict[str, Cause]) -> None:
         if message and not str(message).startswith(_OF_PODS):
             by_run[place[run]].append(stated("workflow", "", str(message)))
     for run, texts in by_run.items():
-        text = min(texts, key=lambda each: builtin().match(each).rank)
-        cause = _cause(found, text, builtin().match(text))
+        text = min(texts, key=lambda each: timeline.catalogue.match(each).rank)
+        cause = _cause(found, text, timeline.catalogue.match(text))
         cause.texts[text] += 1
         cause.seconds.setdefault(CONTROLLER, {})[run] = _of_run(split, CONTROLLER, run)
         if timeline.is_open[run] and _has_no_pod(timeline, run):
@@ -243,7 +243,7 @@ def _of_failures(timeline: Timeline, found: dict[str, Cause]) -> None:
         for text in failure.texts:
             words = canonical(text)
             if words not in matches:
-                matches[words] = builtin().search(text)
+                matches[words] = timeline.catalogue.search(text)
             told.append((text, matches[words]))
         if not told:
             continue
@@ -259,7 +259,7 @@ def _of_refusals(timeline: Timeline, found: dict[str, Cause]) -> None:
     runs = timeline.runs
     for row in np.flatnonzero((runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)).tolist():
         text = stated("platform", "", str(runs["error"].iat[row] or ""))
-        match = builtin().match(text)
+        match = timeline.catalogue.match(text)
         if match.row:
             cause = _cause(found, text, match)
             cause.texts[text] += 1

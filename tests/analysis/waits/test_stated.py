@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness.analysis.waits.stated import causes, shares_of, unstated
 from harness.detectors import diagnose
 from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
-from harness.reasons import stated
+from harness.reasons import builtin, stated
 from tests.support.injected.loads import NODES
 from tests.support.timelines import Story
 
@@ -37,7 +37,7 @@ SYSTEM, AFFINITY = (
     ],
 )
 def test_a_message_of_several_predicates_is_divided_by_their_nodes(text, shares):
-    found = {match.row.name: pytest.approx(share) for _, match, share in shares_of(text)}
+    found = {match.row.name: pytest.approx(share) for _, match, share in shares_of(text, builtin())}
     assert found == shares
 
 
@@ -48,7 +48,7 @@ def test_a_message_of_several_predicates_is_divided_by_their_nodes(text, shares)
     )
 )
 def test_the_shares_of_a_message_add_up_to_one(predicates):
-    assert sum(share for *_, share in shares_of(message(*predicates))) == pytest.approx(1.0)
+    assert sum(share for *_, share in shares_of(message(*predicates), builtin())) == pytest.approx(1.0)
 
 
 def waiting(count, reason, *, phase=UNSCHEDULABLE, wait_s=60.0, over=True):
