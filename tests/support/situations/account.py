@@ -10,7 +10,8 @@ _HEAD = """\
 
 Situations made on a real Kubernetes (API server, scheduler, controllers) and Argo's workflow controller {argo}; kubelets are stand-ins. Each is loaded by `locust -f
 locustfiles/argo.py` and observed live, with a Prometheus that scrapes controller, API server and etcd every 5 s; the second verdict is that of the same run
-without its metrics. Made by `make rehearse ARGS=--table`; `tests/support/situations/table.py` holds the situations.
+without its metrics. Made by `make rehearse ARGS=--table`, or judged anew from run folders that it kept (`--record`, then `--table --judge FOLDER`);
+`tests/support/situations/table.py` holds the situations. **✗** marks what is wrong.
 
 **First right: {right} of {count} with Prometheus ({share:.0%}), {right_without} of {count} without ({share_without:.0%}). False at 80 % or more: {false}.**
 

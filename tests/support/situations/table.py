@@ -74,7 +74,7 @@ SITUATIONS = (
     Situation("mutex", "one workflow may hold the mutex", ("lock-wait",), runs=8, drain="150s",
               spec={"synchronization": {"mutexes": [{"name": "model"}]}}),
     Situation("quota-pods", "a ResourceQuota of 6 pods", ("quota",), ready=quota(pods="7"), runs=30, drain="90s"),
-    Situation("quota-cpu", "a ResourceQuota of 2 CPU", ("quota",), ready=quota(requests_cpu="2"), runs=25, drain="90s",
+    Situation("quota-cpu", "a ResourceQuota of 2 CPU", ("quota",), ready=quota(requests_cpu="2"), runs=15, drain="120s",
               settings={"executor": "resources:\n  requests:\n    cpu: 10m\n    memory: 16Mi\n"}),
     Situation("quota-unstated", "a ResourceQuota on CPU; Argo's own containers request none", ("quota-without-requests",),
               also=("failures",), ready=quota(requests_cpu="2"), runs=12, drain="25s"),
