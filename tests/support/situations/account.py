@@ -53,7 +53,7 @@ def _row(outcome: Outcome) -> str:
         why = " ".join((outcome.errors or ("no run folder",))[-1].split())[-160:]
         return f"| {its.name} | {its.truth} | not performed: {_cell(why)} | | |\n"
     cells = (its.name, its.truth, _first(outcome, outcome.with_metrics), _first(outcome, outcome.without),
-             outcome.with_metrics.observed)  # fmt: skip
+             f"{outcome.with_metrics.observed} ({outcome.with_metrics.verdict})")  # fmt: skip
     return f"| {' | '.join(map(_cell, cells))} |\n"
 
 

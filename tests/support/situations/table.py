@@ -119,7 +119,7 @@ SITUATIONS = (
               runs=40, over="40s", during=after(8, stop_api, pause(8), start_api), drain="60s"),
     Situation("watch-expired", "watches expired while the API server restarted", also=("api-errors",), runs=30, over="30s",
               during=after(8, stop_api, compact, start_api), drain="60s"),
-    Situation("etcd-full", "etcd's quota of 64 MB is used up", ("etcd-full",), ready=fill_etcd, runs=10,
+    Situation("etcd-full", "etcd's quota of 64 MB is used up", ("etcd-full",), also=("api-errors",), ready=fill_etcd, runs=10,
               etcd=("--quota-backend-bytes=67108864",)),
     Situation("webhook-slow", "an admission webhook takes 5 s for each pod", ("webhook-slow",), prepare=webhook(5.0, 15), runs=60, drain="90s"),
     Situation("webhook-times-out", "an admission webhook never answers", ("webhook-timeout",), also=("failures",),
