@@ -26,7 +26,7 @@ _CLOSE = 0.02  # relative error of a mean that is not worth another round
 _EXPLAINED = 0.05  # error of an explanation that is good enough, of mean and makespan together
 _SLIGHT = 0.01  # of a run's time
 _STEPS = (4.0, 2.0, 1.4, 1.2)  # factors by which the controller's settings are changed in search of a better fit
-_MOST_PODS = 15_000  # simulated in the search for the controller's settings
+_MOST_PODS = 15_000  # simulated in a search
 
 _KNOBS: dict[str, Callable[[Controller, float], Controller]] = {
     "requeue": lambda c, f: replace(c, requeue_s=c.requeue_s * f),
@@ -44,13 +44,13 @@ def fitted(
     Several profiles are several explanations of the same observations: the first one that fits is taken, or the best.
     """
     outcomes: list[tuple[float, Profile, Profile, Measures]] = []
-    for each in profiles:
+    left = _MOST_PODS / max(recorded.pods * recorded.runs, 1)
+    for each in profiles if left > _ROUNDS else profiles[:1]:  # of a large test the first one only
         profile, simulated = _with_means(each, test, recorded, replay(each, test))
         outcomes.append((_error(recorded, simulated), each, profile, simulated))
         if outcomes[-1][0] <= _EXPLAINED * (recorded.mean_s + recorded.makespan_s):
             break
     _, first, profile, simulated = min(outcomes, key=lambda outcome: outcome[0])
-    left = _MOST_PODS / max(recorded.pods * recorded.runs, 1)
     found = _with_controller(profile, test, recorded, simulated, left)
     if found is not None:
         profile, simulated = _with_means(found[0], test, recorded, found[1])
@@ -87,7 +87,8 @@ def _with_means(
     profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures
 ) -> tuple[Profile, Measures]:
     """Correct the means of uploads, work, submissions and reports, a few times: each moves the others a little."""
-    for _ in range(_ROUNDS):
+    rounds = min(_ROUNDS, max(1, int(_MOST_PODS / max(recorded.pods * recorded.runs, 1))))
+    for _ in range(rounds):
         profile, simulated = _with_uploads(profile, test, recorded, simulated)
         better = _corrected(profile, recorded, simulated)
         if better is profile:
