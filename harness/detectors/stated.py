@@ -16,7 +16,7 @@ from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import RUNNING
 from harness.model.units import counted, format_duration
-from harness.reasons import Row, parsed
+from harness.reasons import parsed
 
 NAME = "stated"
 NEEDS = (Capability.RUNS,)
