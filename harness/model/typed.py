@@ -9,7 +9,6 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 T = TypeVar("T")
 
 _WORDS: Mapping[type, str] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-_SCALARS = (str, int, float, types.NoneType)  # a bool is an int
 
 
 def from_plain(kind: type[T], raw: object, where: str = "") -> T:

@@ -14,7 +14,7 @@ import pytest
 
 from harness.collectors.collector import sources
 from harness.detectors.diagnosis import detectors
-from harness.model.schedules import Burst, Schedule, kinds
+from harness.model.schedules import Burst, Schedule, Stages, kinds
 from harness.targets.discovery import find, names
 from tests.support.e2e import locust  # noqa: F401  # a fixture
 from tests.support.job_service import JobService, served
@@ -81,7 +81,7 @@ def test_its_schedule_keeps_the_contract_of_schedules(installed):
     assert due_s[0] >= 0
     assert due_s[-1] <= schedule.length_s == 20.0
     assert sum(due < 5 for due in due_s) == 5, "a quarter of a tooth's arrivals in its first half"
-    assert Burst(1).then(schedule).length_s == 20.0
+    assert Stages((Burst(1), schedule)).length_s == 20.0
 
 
 def test_its_options_are_listed(site):

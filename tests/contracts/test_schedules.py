@@ -1,6 +1,7 @@
 """What every schedule keeps to. A new one adds its row to `EXAMPLES`, and to `ANY` if it is open."""
 
 import argparse
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,10 @@ from harness.model.schedules import (
     from_mapping,
     in_words,
     kinds,
+    registry,
     schedule_options,
     to_mapping,
 )
-from harness.model.schedules import schedule as schedule_module
 from harness.plan.options import SCHEDULE, settings
 from harness.targets import kfp
 
@@ -128,9 +129,11 @@ def test_a_closed_schedule_comes_back_from_the_manifest(tmp_path: Path) -> None:
 
 
 @given(st.one_of(*ANY.values()), st.one_of(*ANY.values()), st.one_of(*ANY.values()))
-def test_composition_is_associative(a: Schedule, b: Schedule, c: Schedule) -> None:
-    assert a.then(b).then(c) == a.then(b.then(c))  # type: ignore[attr-defined]  # of `OpenSchedule`
-    assert a.then(b).length_s == pytest.approx(a.length_s + b.length_s)  # type: ignore[attr-defined]
+def test_a_stage_begins_when_the_length_of_the_one_before_is_over(a: Schedule, b: Schedule, c: Schedule) -> None:
+    flat, nested = Stages((a, b, c)), Stages((Stages((a, b)), c))
+    assert flat.length_s == nested.length_s == pytest.approx(a.length_s + b.length_s + c.length_s)
+    first = list(islice(a.offsets(3), 20))
+    assert list(islice(flat.offsets(3), len(first))) == first
 
 
 def test_a_third_partys_schedule_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +143,7 @@ def test_a_third_partys_schedule_is_found_by_its_entry_point(monkeypatch: pytest
         def load(self) -> type[Constant]:
             return Constant
 
-    monkeypatch.setattr(schedule_module, "entry_points", lambda group: [Entry()] * (group == "pipeswarm.schedules"))
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Entry()] * (group == "pipeswarm.schedules"))
     kinds.cache_clear()
     try:
         assert find_kind("tides") is Constant

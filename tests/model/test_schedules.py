@@ -19,7 +19,7 @@ from harness.model.schedules import MOST_ARRIVALS, due_times, from_mapping, in_w
         (Burst(2, every_s=30.0, times=3), [0.0, 0.0, 30.0, 30.0, 60.0, 60.0]),
         (Burst(4, ramp_in_s=2.0), [0.0, 0.5, 1.0, 1.5]),
         (Burst(2, every_s=30.0, times=2, ramp_in_s=10.0), [0.0, 5.0, 30.0, 35.0]),
-        (Burst(2, ramp_in_s=4.0).then(Constant(1.0, 2.0)).then(Burst(1)), [0.0, 2.0, 4.0, 5.0, 6.0]),
+        (Stages((Burst(2, ramp_in_s=4.0), Constant(1.0, 2.0), Burst(1))), [0.0, 2.0, 4.0, 5.0, 6.0]),
         (Ramp(2.0, 2.0, 2.0), [0.0, 0.5, 1.0, 1.5]),
         (Ramp(0.0, 2.0, 2.0), [0.0, 2**0.5]),  # N(t) = t²/2
         (Ramp(4.0, 0.0, 2.0), [0.0, 2 - 3**0.5, 2 - 2**0.5, 1.0]),  # N(t) = 4t - t²
@@ -172,12 +172,6 @@ def test_what_is_just_possible_is_accepted(make):
 )
 def test_the_form_in_a_manifest(schedule, plain):
     assert to_mapping(schedule) == plain
-
-
-def test_stages_that_follow_stages_are_one_list():
-    first, second, third = Burst(1), Constant(1.0, 2.0), Spread(3, 4.0)
-    assert first.then(second) == Stages((first, second))
-    assert Stages((first, second)).then(Stages((third, first))) == Stages((first, second, third, first))
 
 
 def test_as_many_arrivals_as_are_allowed_are_listed_with_the_seed(monkeypatch):

@@ -159,4 +159,4 @@ def test_every_option_has_one_group_and_the_form_begins_with_the_load():
     assert next(iter(found)) == "Load"
     assert {"scenarios", "slo", "pipeline"} <= {each.name for each in found["Load"]}
     assert {"drain", "seed", "abort-on"} <= {each.name for each in found["Records and limits"]}
-    assert {"pipeline", "caching"} <= {each.name for each in found["Pipeline"]}
+    assert {"prepare", "caching"} <= {each.name for each in found["Pipeline"]}

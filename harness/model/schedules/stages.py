@@ -6,7 +6,8 @@ from typing import Any, Self, cast
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
-from harness.model.schedules.schedule import Document, Kind, OpenSchedule, Schedule, from_mapping, kinds, to_mapping
+from harness.model.schedules.registry import Kind, from_mapping, kinds, to_mapping
+from harness.model.schedules.schedule import Document, OpenSchedule, Schedule
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ class Database:
         self.settings = settings
         self.connections = settings.connections  # at once; 0 is no limit
         self.held = 0  # connections in use
-        self._most_held = 0
         self.refused = 0  # calls refused for want of a connection
         self.answered = 0  # finished calls
         self.crowded = 0.0  # share of calls that find all connections in use by other clients
@@ -47,7 +46,6 @@ class Database:
             self.refused += 1
             raise internal(prefix + _NO_CONNECTION)
         self.held += 1
-        self._most_held = max(self._most_held, self.held)
 
     def limit_to(self, connections: int) -> None:
         """Set max_connections; a higher limit ends the shortage caused by other clients."""
@@ -64,11 +62,6 @@ class Database:
     def connected(self) -> int:
         """Current connections: the API server's, the querying client's, and those of other clients."""
         return max(self.held + 1, round(self.limit * self.crowded))
-
-    @property
-    def most_connected(self) -> int:
-        """The maximum of concurrent connections so far."""
-        return self.limit if self.refused else max(self._most_held + 1, self.connected)
 
     @property
     def slowdown(self) -> float:

@@ -50,13 +50,13 @@ def _is_id(text: str) -> bool:
 MODES = ("backend", "async", "runtime")
 OPTIONS = (
     Option(
+        "transformation", "", "exported transformation or execution input (JSON file), or an id the backend knows",
+        file="json", is_name=_is_id,
+    ),
+    Option(
         "mode", "backend",
         "backend: execute and wait for the result · async: the backend calls back · runtime: a runtime directly",
         choices=MODES,
-    ),
-    Option(
-        "transformation", "", "exported transformation or execution input (JSON file), or an id the backend knows",
-        file="json", is_name=_is_id,
     ),
     Option("revision-group", "", "execute the latest released revision of this group"),
     Option("wiring", "", "wiring (JSON file) instead of the transformation's test wiring", file="json"),

@@ -39,13 +39,6 @@ def fan_out(width: int = 4) -> bytes:
     return _dumped(spec)
 
 
-def tolerating_spot() -> bytes:
-    """All steps may run on spot machines."""
-    spec = _spec()
-    executors = {name: {"tolerations": [_SPOT]} for name in spec["deploymentSpec"]["executors"]}
-    return _dumped(spec, {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}})
-
-
 def on_gpus() -> bytes:
     """The training step on a GPU."""
     spec = _spec()
