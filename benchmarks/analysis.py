@@ -268,6 +268,7 @@ def _write_spans(tables, ids, nodes, answered, lengths, ends, over, random) -> N
                 "ended_at": np.column_stack((over[part], end)).ravel(),
                 "task": tasks, "attempt": _number(0, count * a_run), "node": node,
                 "source": _same("kubernetes", count * a_run), "resolution_s": np.ones(count * a_run),
+                "reason": _same("", count * a_run),
             }  # fmt: skip
             yield pa.table([pa.array(columns[f.name], f.type) for f in schema(Span)], schema=schema(Span))
 
