@@ -39,8 +39,9 @@ examples:
       phases, tenants and mixes of your own
   generate-scenarios workload --from-run runs/…
       arrivals of a recorded run
-  generate-scenarios workload --from-trace cluster_log.csv --format helios --window 7d..8d --scale 0.5 --jobs jobs.csv
-      half of a day of a public trace, and the requests and durations of its jobs as scenarios
+  generate-scenarios workload --from-trace log.csv --format helios \\
+                              --window 7d..8d --scale 0.5 --jobs jobs.csv
+      half of a day of a public trace, and its jobs as scenarios
 """
 
 
@@ -90,6 +91,7 @@ def command_line() -> argparse.ArgumentParser:
     """The options of a workload."""
     parser = argparse.ArgumentParser(
         prog="generate-scenarios workload",
+        usage="generate-scenarios workload [OPTION]…",
         description="Write a schedule (seq,due_s,tenant,scenario_id) for --schedule replay.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -99,7 +101,8 @@ def command_line() -> argparse.ArgumentParser:
     source.add_argument("--for", dest="length", metavar="D", help="one phase of this length, with --width")
     source.add_argument("--from-run", type=Path, metavar="RUN", help="the arrivals of a recorded run")
     source.add_argument("--from-trace", type=Path, metavar="FILE", help="the jobs of a public trace, with --format")
-    parser.add_argument("--format", choices=(*FORMATS, RUN_FOLDER), help="of the trace; run is a run folder")
+    formats = (*FORMATS, RUN_FOLDER)
+    parser.add_argument("--format", choices=formats, metavar="F", help=f"of the trace: {', '.join(formats)} (a folder)")
     parser.add_argument("--window", metavar="FROM..TO", help="part of the trace, such as 2d..2d6h after its first job")
     parser.add_argument("--scale", metavar="F", help="so many times the jobs of the trace, such as 2x or 0.5")
     parser.add_argument("--jobs", type=Path, metavar="FILE", help="also write the jobs of the trace as scenarios (CSV)")

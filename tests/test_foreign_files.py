@@ -237,7 +237,7 @@ def check_folder(real, name, data):
         if name.endswith(".jsonl"):
             shutil.rmtree(folder / "tables")
         if name in {"report.json", "manifest.json"}:
-            verb("index", folder.parent)
+            verb("report", folder.parent)
         if name in {"live.json", "manifest.json"}:
             verb("watch", folder, "--once")
         if name == "schedule.csv":

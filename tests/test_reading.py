@@ -25,6 +25,9 @@ BOUNDED = {
 }
 # What may read or write without bounds, and why.
 ALLOWED = {
+    "harness/reasons/catalogue.py: files('harness.reasons').joinpath('reasons.yaml').read_text(encoding='utf-8')": "our own",
+    "harness/reasons/catalogue.py: yaml.load(text, loader)": "our own",
+    "reports/page.py: files(package).joinpath(*path, name).read_text(encoding='utf-8')": "our own",
     "harness/cli/__init__.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
     "harness/drive/console.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
     "generators/cli.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",

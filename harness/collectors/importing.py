@@ -102,7 +102,8 @@ def _instants(document: object) -> Iterator[int]:
                 with suppress(ValueError):
                     yield at.at if (at := stamp(value)) else 0
             elif key == "values" and isinstance(value, list):
-                yield from (round(float(each[0]) * 1e9) for each in value[-1:])
+                with suppress(TypeError, ValueError, LookupError, OverflowError):  # another reader says what is wrong
+                    yield round(float(value[-1][0]) * 1e9)
             else:
                 yield from _instants(value)
     elif isinstance(document, list):

@@ -127,7 +127,9 @@ def test_the_image_is_slim_copies_existing_files_and_does_not_run_as_root():
         assert all((ROOT / source).exists() for source in sources), words
     last_stage = lines[max(k for k, line in enumerate(lines) if line.startswith("FROM")) :]
     assert [line for line in last_stage if line.startswith("USER")] == ["USER 10001"]
-    assert all(line.split()[1].endswith("-slim") for line in lines if line.startswith("FROM"))
+    (base,) = [line.partition("=")[2] for line in lines if line.startswith("ARG BASE=")]
+    assert base.partition("@")[0].endswith("-slim")
+    assert {line.split()[1] for line in lines if line.startswith("FROM")} == {"$BASE"}
 
 
 def test_hadolint_accepts_the_dockerfile():

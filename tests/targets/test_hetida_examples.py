@@ -67,7 +67,8 @@ def test_the_compose_files_adapter_is_a_command_of_ours():
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["adapter"]
     parser = argparse.ArgumentParser()
     adapter.configure(parser)
-    assert parser.parse_args(service["command"][2:]).capacity == 24
+    assert service["command"][:3] == ["pipeswarm", "simulate", "adapter"]
+    assert parser.parse_args(service["command"][3:]).capacity == 24
 
 
 def test_the_example_agrees_with_what_its_code_says_of_itself():

@@ -21,7 +21,7 @@ from harness.simulator.kube_api.watching import watch
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_MAY = {"metadata": {"creationTimestamp": None}, "status": {"allowed": True}}
+_MAY = {"metadata": {}, "status": {"allowed": True}}
 _REVIEW = "/apis/authorization.k8s.io/v1"
 _RENDERED_AT_ONCE = 500  # objects; then other requests get a turn
 

@@ -62,4 +62,6 @@ def _joined(docstring: str | None) -> str:
 
 
 def _link(name: str) -> str:
-    return f"[{name}](#{name})"
+    """To the detector's section, or to the row of the catalogue."""
+    page = "" if name in {each.NAME for each in detectors()} else "reasons.md"
+    return f"[{name}]({page}{'' if page else f'#{name}'})"
