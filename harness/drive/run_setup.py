@@ -155,7 +155,7 @@ def _set_up(checked: Checked, context: RunContext) -> tuple[Plan, SetUp]:
         command=("locust", *sys.argv[1:]), started_at=time.time_ns(), workers=context.workers,
     )  # fmt: skip
     if is_kube_service(plan.host):
-        KubeService.parse(plan.host)  # a mistyped one is told as that
+        KubeService.parse(plan.host)  # a mistyped one is reported as such
     if kubeconfig.names_kubeconfig(plan.host) and not context.with_credentials:  # any visitor can enter a host
         raise ConfigError("the kubeconfig is not for hosts of the web form", f"start with --host {plan.host}")
     plan = kubeconfig.resolved(plan)

@@ -141,7 +141,7 @@ PROCESS_PEAK_BYTES = "process_peak_bytes"
 CONNECT_S = "connect_s"
 GENERATOR_CPU = "generator_cpu"  # share of one core; labels: worker
 GENERATOR_RATE = "generator_rate"  # submissions per second that a bare loop could send before t0; labels: worker
-# What holds until it is written again. Of other metrics, samples from before the first arrival tell of another test.
+# What holds until it is written again. Of other metrics, samples from before the first arrival belong to another test.
 LASTING = frozenset(
     {
         CLAIM_CAPACITY_BYTES, STORE_CAPACITY_BYTES, MYSQL_MOST_CONNECTIONS, OBSERVER_REQUESTS, REQUESTED_CPU_CORES,

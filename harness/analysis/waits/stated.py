@@ -273,5 +273,5 @@ def failed_for_others(timeline: Timeline, *names: str) -> set[int]:
 
 
 def blocked(cause: Cause) -> set[int]:
-    """Rows of runs that wait for good, unless somebody acts."""
+    """Rows of runs that are blocked until someone intervenes."""
     return cause.stuck if cause.row and cause.row.effect == BLOCKS else set()
