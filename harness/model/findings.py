@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 # Commands that only read, alone or through filters.
 _LOOKS = re.compile(
-    r"kubectl (?:-n \S+ )?(?:get|describe|logs|top|explain|events|auth can-i|rollout status)\b[^|;&>`]*"
+    r"kubectl (?:-n \S+ )?(?:get|describe|logs|top|explain|events|auth can-i)\b[^|;&>`]*"
     r"(?:\| *(?:grep|wc|head|tail|sort)\b[^|;&>`]*)*(?:#.*)?"
 )
 

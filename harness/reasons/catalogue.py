@@ -71,6 +71,7 @@ class Row:
     general: bool = False
     nodes_help: bool = False
     beside: bool = False
+    needs: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
     seen: str = ""
 
@@ -142,7 +143,8 @@ def _as_of(source: str, words: str) -> str:
 
 
 def _takes(row: Row, source: str, reason: str) -> bool:
-    return source not in WITH_REASON or not row.reasons or reason in row.reasons
+    # A text alone does not tell which container it is about: what a row needs besides is not known here.
+    return not row.needs and (source not in WITH_REASON or not row.reasons or reason in row.reasons)
 
 
 @cache
@@ -226,7 +228,7 @@ def _row(raw: Any, where: str) -> Row:
     texts = {key: raw.get(key, "") for key in ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen")}
     if wrong := next((key for key, text in texts.items() if not isinstance(text, str)), ""):
         raise ConfigError(f"{where}: '{wrong}' is not a text", "write it in quotes")
-    lists = {key: _texts(raw.get(key), f"{where}: '{key}'") for key in ("source", "reason", "show", "change")}
+    lists = {key: _texts(raw.get(key), f"{where}: '{key}'") for key in ("source", "reason", "show", "change", "needs")}
     closed = {"source": (lists["source"], SOURCES), "layer": ((texts["layer"],), LAYERS)}
     for key, (given, known) in (closed | {"effect": ((texts["effect"],), EFFECTS)}).items():
         if strange := sorted(set(given) - set(known)):
@@ -243,8 +245,8 @@ def _row(raw: Any, where: str) -> Row:
         name=texts["name"], sources=frozenset(lists["source"]), cause=texts["cause"], layer=texts["layer"],
         effect=texts["effect"], fix=texts["fix"], show=lists["show"], link=texts["link"],
         reasons=frozenset(lists["reason"]), pattern=texts["pattern"], general=bool(raw.get("general")),
-        nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")), change=lists["change"],
-        seen=texts["seen"],
+        nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")), needs=lists["needs"],
+        change=lists["change"], seen=texts["seen"],
     )  # fmt: skip
 
 
