@@ -92,15 +92,16 @@ class Worker:
         """Open connections, then send each arrival when it is due; returns when all are booked."""
         worker = {"worker": str(self._assignment.index)}
         self._record(Sample(GENERATOR_RATE, time.time_ns(), sends_per_s(), worker))
-        offsets = self._assignment.offsets
-        first_at = self._assignment.t0_at + round((offsets[0] if offsets else 0.0) * 1e9)
-        self._client.warm(_warm(offsets), (first_at - self._clock.now()) / 1e9 - _SETTLE_S)
-        cpu_watch = gevent.spawn(watch_cpu, str(self._assignment.index), self._record)
-        # A full garbage collection over Locust and the scenarios delays arrivals by tens of milliseconds: freeze them.
+        # A full garbage collection over Locust and the scenarios takes up to seconds: it comes before the connections,
+        # which take what time is left, and what it has seen is frozen, so that none does during the test.
         gc.collect()
         gc.freeze()
         usual = gc.get_threshold()
         gc.set_threshold(*_SELDOM)
+        offsets = self._assignment.offsets
+        first_at = self._assignment.t0_at + round((offsets[0] if offsets else 0.0) * 1e9)
+        self._client.warm(_warm(offsets), (first_at - self._clock.now()) / 1e9 - _SETTLE_S)
+        cpu_watch = gevent.spawn(watch_cpu, str(self._assignment.index), self._record)
         try:
             if self._assignment.closed:
                 self._dispatcher.run(self._closed_arrivals())
