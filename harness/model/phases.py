@@ -116,6 +116,7 @@ RUNS_IN_FLIGHT = "runs_in_flight"
 LIST_SECONDS = "kfp_list_seconds"  # of a listing request of the observer; labels: endpoint
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
+NODE_PRICE = "node_price_per_h"  # labels: node
 COMING_NODES = "coming_nodes"  # machines that Karpenter has claimed and that take no pods yet
 NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
 # Of a resource quota; labels: namespace, quota, resource (requests.cpu, pods, …), type (used, hard).

@@ -1,4 +1,4 @@
-"""Hourly prices of nodes by pool. A cluster does not report them; they are given by hand and kept in the run folder."""
+"""Hourly prices of nodes: given by pool and kept in the run folder, or as OpenCost measured them by node."""
 
 import json
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ import pandas as pd
 
 from harness import reading
 from harness.model.errors import ConfigError
+from harness.model.phases import NODE_PRICE
 from harness.store.folder import RunFolder
 
 EVERY = "*"  # all pools that are not named
@@ -87,8 +88,16 @@ def kept_prices(folder: RunFolder) -> dict[str, float]:
     return {pool: float(price) for pool, price in prices.items()}
 
 
-def priced(nodes: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
-    """The nodes with these prices in place of recorded ones, and with `on_demand` where a price on demand is given."""
+def priced(nodes: pd.DataFrame, samples: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
+    """The nodes with these prices in place of recorded ones, and with `on_demand` where a price on demand is given.
+
+    What has neither a given price nor a recorded one costs what was measured of the node, on average.
+    """
+    measured = samples[samples["metric"] == NODE_PRICE]
+    if len(measured):
+        names = measured["labels"].map(lambda text: json.loads(text).get("node"))
+        means = measured["value"].groupby(names.to_numpy()).mean()
+        nodes = nodes.assign(price=nodes["price"].fillna(nodes["name"].map(means).astype(nodes["price"].dtype)))
     if not prices:
         return nodes
     dear = {pool.removesuffix(ON_DEMAND): price for pool, price in prices.items() if pool.endswith(ON_DEMAND)}

@@ -75,7 +75,7 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, by far the
     largest table, only the columns that the analysis reads are loaded; the ids and names of their runs and the names
     of their steps are tables of their own, "runs" and "steps" (`harness.store.spans.numbered`). Given prices replace
-    recorded ones (`harness.store.prices`).
+    recorded and measured ones (`harness.store.prices`).
     """
     # Batch after batch is freed: this pool reuses the memory for the next batch, Arrow's own returns it first.
     pa.set_memory_pool(pa.system_memory_pool())
@@ -83,7 +83,7 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     release_memory()  # intermediate tables are larger than the result
     frames[KINDS[Span]], frames[RUNS], frames[STEPS] = _spans(folder)
     _check_arrivals(folder, frames[KINDS[Submission]])
-    frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
+    frames["nodes"] = priced(frames["nodes"], frames["samples"], kept_prices(folder))
     release_memory()
     return frames
 

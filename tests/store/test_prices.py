@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import main
+from harness.model import Node, Sample
 from harness.model.errors import ConfigError
+from harness.model.phases import NODE_PRICE
 from harness.store.prices import EVERY, parse_price
 from harness.store.tables import load
-from tests.support.timelines import burst
+from tests.support.timelines import at, burst
 
 
 @pytest.fixture
@@ -45,6 +47,19 @@ def test_given_prices_accumulate_and_replace_recorded_ones(folder):
     assert prices(folder) == {"train": 0.36, "spot": 0.1}
     main(["report", str(folder.path), "--quiet", "--price", "2"])
     assert prices(folder) == {"train": 0.36, "spot": 0.1}  # those that are named stay
+
+
+def test_what_opencost_measured_is_the_price_of_nodes_without_another(tmp_path):
+    story = burst(20)
+    story.node("spot-0", -60.0, 0.0, pool="spot", price=0.5)
+    names = [record.name for record in story.records if isinstance(record, Node)]
+    story.records += [
+        Sample(NODE_PRICE, at(float(k)), price, {"node": name}) for name in names for k, price in enumerate((0.2, 0.4))
+    ]
+    folder = story.write(tmp_path)
+    assert prices(folder) == {"train": pytest.approx(0.3), "spot": 0.5}
+    main(["report", str(folder.path), "--quiet", "--price", "train=0.36"])
+    assert prices(folder) == {"train": 0.36, "spot": 0.5}
 
 
 def test_a_price_without_a_pool_is_that_of_every_pool(folder):
