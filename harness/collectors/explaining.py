@@ -30,6 +30,7 @@ from harness.model.phases import (
     CPU_LIMIT_CORES,
     GAP,
     NOT_REACHABLE,
+    PAST,
     PLATFORM,
     POD_CPU_CORES,
     POD_MEMORY_BYTES,
@@ -45,7 +46,6 @@ from harness.store.folder import Recorder, RunFolder, encode
 from harness.targets.credentials import Credentials
 from harness.targets.target import Target
 
-PAST = "prometheus"  # the source of spans
 _ANSWER_S = 120.0  # Prometheus' own limit of a query
 _OF_RUNS = frozenset({"listing", "run_watch"})
 _OF_NOW = frozenset({"prometheus", "scraping", "store_probe", "service_probes", "callbacks", "metrics_server"})
@@ -241,6 +241,8 @@ class Past:
         if isinstance(record, Span) and self._scope is not None:
             resolution_s = max(record.resolution_s, float(self._scope.interval_s))
             record = replace(record, source=PAST, resolution_s=resolution_s)
+        elif isinstance(record, Event):
+            record = replace(record, source=PAST)
         return self._window.clip(record)
 
 

@@ -18,7 +18,9 @@ from harness.model.phases import (
     NODE_CPU_CORES,
     NOT_REACHABLE,
     OF_TASK,
+    PAST,
     PULLING,
+    SCRAPED,
     STORE_AVAILABLE_BYTES,
     STORE_PROBE_SECONDS,
     STORE_REQUEST_SECONDS,
@@ -102,15 +104,24 @@ def _workflows(timeline: Timeline) -> bool:
     events, elsewhere = timeline.events, timeline.events["source"] != timeline.plan.target
     if ((events["kind"] == OF_TASK) & elsewhere).any():
         return True
+    if _scraped(timeline):
+        return False
     any_seen = ((events["kind"] == "Workflow") & elsewhere).any() or len(timeline.pods)
     return bool(any_seen) and not _unreadable(timeline, "workflow")
 
 
 def _pod_events(timeline: Timeline) -> bool:
-    """Pulls are known by events alone; that a container failed, its state says, too."""
-    if timeline.of_runs(PULLING).any():
+    """Pulls are known by events alone, unless they are inferred from scrapes; failed containers have a state."""
+    events = timeline.events
+    if timeline.of_runs(PULLING).any() and not _scraped(timeline):
         return True
-    return bool((timeline.events["kind"] == "Pod").any()) and not _unreadable(timeline, "events")
+    told = (events["kind"] == "Pod") & (events["source"] != PAST)
+    return bool(told.any()) and not _unreadable(timeline, "events")
+
+
+def _scraped(timeline: Timeline) -> bool:
+    """Whether objects were gone when they were looked for."""
+    return bool((timeline.events["reason"] == SCRAPED).any())
 
 
 def _unreadable(timeline: Timeline, what: str) -> bool:

@@ -34,7 +34,7 @@ _FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
-    if Capability.POD_EVENTS.observed(timeline):
+    if Capability.POD_EVENTS.observed(timeline) or timeline.of_runs(PULLING).any():
         return _found(timeline, "Image pulls are slow")
     starting = critical_path(timeline).shares[STARTING]
     if starting < _STARTING:

@@ -90,6 +90,7 @@ STORE_FULL = "StoreFull"
 # Event.kind "Observer": gaps and doubts of the observer.
 NOT_REACHABLE = "NotReachable"  # a source that could never be read so far; Event.object is its name
 GAP = "Gap"
+PAST = "prometheus"  # source of what only scrapes show, after the fact
 SCRAPED = "Scraped"  # pods that only scrapes show; there may have been shorter ones
 INFERRED = "Inferred"  # runs that only their pods show; Event.message says how many
 RESUMED = "Resumed"  # a silence after which the source reported what had happened meanwhile

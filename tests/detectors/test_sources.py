@@ -5,7 +5,17 @@ from functools import partial
 import pytest
 
 from harness.detectors import detectors, diagnose
-from tests.support.detector_sources import HEADING, LEVELS, at_level, changes, diagnosed, missing, row, word
+from tests.support.detector_sources import (
+    HEADING,
+    LEVELS,
+    at_level,
+    changes,
+    diagnosed,
+    explained,
+    missing,
+    row,
+    word,
+)
 from tests.support.e2e import ROOT
 from tests.support.injected.every_fault import INJECTED
 from tests.support.injection import case as injected_case
@@ -32,14 +42,16 @@ def test_a_detector_finds_its_fault_from_the_sources_that_the_page_names_and_say
     detector, words = DETECTORS[name], {}
     for level in changes(detector):
         diagnosis = diagnosed(INJECTED[name](), level, tmp_path / level.name)
-        words[level] = word(detector, level, diagnosis)
+        words[level] = word(detector, diagnosis, missed=bool(missing(detector, level)))
         assert words[level], f"the fault was neither found nor left open with {level}"
         said = {e.name: e.lacked for e in (*diagnosis.not_judged, *diagnosis.judged_with_less)}
         lacked = {each.observation for each in said.get(name, ())}
         assert lacked >= set(missing(detector, level))
         found = [each.name for each in diagnosis.findings]
         assert words[level] != "no" or found[:1] == [] or found[0] in CONFUSED
-    assert row(detector, words) in TABLE.splitlines()
+    after = explained(detector, tmp_path / "after")
+    assert after, "the fault was neither found nor left open after the fact"
+    assert row(detector, words, after) in TABLE.splitlines()
 
 
 @pytest.mark.soak
@@ -52,5 +64,6 @@ def test_the_simulated_fault_is_found_from_the_same_sources(name, monkeypatch):
     for level in LEVELS:
         of_level = partial(at_level, level=level, answers=CASES[name].of_hetida)
         monkeypatch.setattr(injected_case, "seen", lambda records, of_level=of_level, **_: of_level(records))
-        found[level] = word(detector, level, diagnose(injected_case.simulated(CASES[name], 1.0, 1)))
+        diagnosis = diagnose(injected_case.simulated(CASES[name], 1.0, 1))
+        found[level] = word(detector, diagnosis, missed=bool(missing(detector, level)))
     assert found == told

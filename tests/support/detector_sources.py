@@ -13,16 +13,19 @@ from typing import Any
 from harness.detectors import Detector, detectors, diagnose
 from harness.detectors.capability import Access, Capability
 from harness.detectors.diagnosis import uses
-from harness.model import Event
+from harness.model import Event, Span
 from harness.model.findings import Diagnosis
+from harness.model.phases import PAST, SCRAPED
 from tests.support.injected.every_fault import INJECTED, NAMED
-from tests.support.injection.seen import MISSING_WITH, seen
-from tests.support.timelines import Story
+from tests.support.injection.seen import MISSING_WITH, SOURCES, seen
+from tests.support.timelines import T0, Story
 
 LEVELS = tuple(MISSING_WITH)
+# What no series shows: after the fact, with the objects gone, there is the platform's API and a Prometheus.
+GONE = {Capability.POD_EVENTS: "pod events", Capability.WORKFLOWS: "workflows", Capability.LOGS: "step logs"}
 HEADING = (
-    "| detector | API only | + kubeconfig | + metrics-server | + Prometheus | without … its verdict lacks … |",
-    "|---|---|---|---|---|---|",
+    "| detector | API only | + kubeconfig | + metrics-server | + Prometheus | after the fact | without … its verdict lacks … |",
+    "|---|---|---|---|---|---|---|",
 )
 
 
@@ -54,22 +57,47 @@ def diagnosed(story: Story, level: Access, place: Path) -> Diagnosis:
     return diagnose(story.timeline(place))
 
 
-def word(detector: Detector, level: Access, diagnosis: Diagnosis) -> str:
-    """The outcome in a cell of the table; "" where the fault was neither found nor left open."""
+def explained(detector: Detector, place: Path) -> str:
+    """The outcome after the fact."""
+    story = INJECTED[detector.NAME]()
+    story.records = list(_past(story.records))
+    diagnosis = diagnose(story.timeline(place))
+    found = word(detector, diagnosis, missed=not GONE.keys().isdisjoint(uses(detector)))
+    return found or ("no" if detector.NAME in {each.name for each in diagnosis.judged_with_less} else "")
+
+
+def _past(records: Iterable[Any]) -> Iterator[Any]:
+    """What is left of a test: pulls are inferred from starts, and of what was stated only states without a message."""
+    gone = [SOURCES[name] for name in GONE.values()]
+    yield Event(T0, "Observer", PAST, SCRAPED, "pods are known by scrapes")
+    for each in seen(records, without=frozenset({"workflows", "step logs"}), whole=True):
+        if isinstance(each, Span) and each.reason:
+            yield replace(each, reason=each.reason.partition(":")[0] if each.reason.startswith("waiting/") else "")
+        elif isinstance(each, Event) and each.kind == "Pod":
+            yield replace(each, source=PAST)
+        elif not any(of_source(each) for of_source in gone):
+            yield each
+
+
+def word(detector: Detector, diagnosis: Diagnosis, *, missed: bool) -> str:
+    """The outcome in a cell of the table; "" where the fault was neither found nor left open.
+
+    `missed` is whether the detector uses what was not there to see.
+    """
     if detector.NAME in {each.name for each in diagnosis.not_judged}:
         return "no"
     if NAMED.get(detector.NAME, detector.NAME) not in {each.name for each in diagnosis.findings}:
         return ""
-    return "less" if missing(detector, level) else "yes"
+    return "less" if missed else "yes"
 
 
-def row(detector: Detector, words: Mapping[Access, str]) -> str:
+def row(detector: Detector, words: Mapping[Access, str], after: str) -> str:
     """The table's line, from the outcomes at the levels where they may change."""
     cells: list[str] = []
     for level in LEVELS:
         cells.append(words[level] if level in words else cells[-1])
     loses = "; ".join(f"{each} ({loses})" for each, loses in uses(detector).items() if loses)
-    return f"| `{detector.NAME}` | {' | '.join(cells)} | {loses} |"
+    return f"| `{detector.NAME}` | {' | '.join((*cells, after))} | {loses} |"
 
 
 def main() -> None:
@@ -78,10 +106,14 @@ def main() -> None:
     for detector in detectors():
         with TemporaryDirectory() as place:
             words = {
-                level: word(detector, level, diagnosed(INJECTED[detector.NAME](), level, Path(place) / level.name))
+                level: word(
+                    detector,
+                    diagnosed(INJECTED[detector.NAME](), level, Path(place) / level.name),
+                    missed=bool(missing(detector, level)),
+                )
                 for level in changes(detector)
             }
-        print(row(detector, words))
+            print(row(detector, words, explained(detector, Path(place) / "after")))
 
 
 if __name__ == "__main__":
