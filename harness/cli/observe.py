@@ -1,4 +1,4 @@
-"""``pipeswarm observe``: records a platform during a load (``--run``) or without one (``--for``)."""
+"""``pipeswarm observe``: records a platform during a load (``--run``), for a time (``--for``) or ``--continuous``ly."""
 
 import argparse
 import shutil
@@ -30,7 +30,8 @@ _OF_FOLDERS = ("namespace", "slo", "undecided", "runs-dir", "run-name")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
     from harness.cli import report
-    from harness.plan.options import OBSERVER
+    from harness.model.units import parse_quantity
+    from harness.plan.options import OBSERVER, SERVE_METRICS
 
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--run", type=Path, help="record into this run folder, by its plan, until stopped")
@@ -38,11 +39,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--for", dest="length_s", type=duration_above_0, metavar="TIME",
         help="observe for this time, as 30m, into a new run folder",
     )  # fmt: skip
+    what.add_argument(
+        "--continuous", action="store_true",
+        help="observe until stopped, into a new run folder each day, and report on each that is over",
+    )  # fmt: skip
     parser.add_argument(
         "--host", default="",
         help="address of the platform's API (default: as its own tools read it); with --run: the one the token is for",
     )  # fmt: skip
-    alone = parser.add_argument_group("without a load (--for)")
+    service = parser.add_argument_group("without an end (--continuous)")
+    service.add_argument(
+        "--idle-gap", type=duration_above_0, metavar="TIME",
+        help="begin a new folder when no run was in flight for this time, as 30m, instead of at midnight (UTC)",
+    )  # fmt: skip
+    service.add_argument(
+        "--keep", type=parse_quantity, default="10Gi", metavar="BYTES",
+        help="delete the oldest of its folders when all take more than this (default: %(default)s)",
+    )  # fmt: skip
+    service.add_argument(f"--{SERVE_METRICS.name}", type=SERVE_METRICS.read, help=SERVE_METRICS.help)
+    alone = parser.add_argument_group("without a load (--for, --continuous)")
     configure_folder(alone)
     report.configure_effects(alone)
     for option in OBSERVER:
@@ -83,6 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stop.set())
     if arguments.die_with_parent:
         stop_with_parent(stop)
+    if arguments.continuous:
+        return _observe_continuously(arguments, stop)
     if arguments.run is None:
         return _observe_alone(arguments, stop)
     _refuse_own_options(arguments)
@@ -124,23 +141,11 @@ def _refuse_own_options(arguments: argparse.Namespace) -> None:
 def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     """Observe without a load of ours: into a new folder, with a report at the end."""
     from harness.cli import report
-    from harness.collectors.observer import ObserverSettings, observe
+    from harness.collectors.observer import observe
     from harness.model.units import format_duration
-    from harness.plan.environment import credentials, platform_host, variables
-    from harness.plan.kubeconfig import resolved
-    from harness.targets.discovery import find
 
     length_s = arguments.length_s
-    platform = find(arguments.target)
-    host = arguments.host or platform_host(platform.HOST_VARIABLE)
-    if not host:
-        variable = platform.HOST_VARIABLE
-        hint = f"give --host, or set {variable}" if variable else "its runs are processes that only a load test starts"
-        raise ConfigError("there is no platform to observe", hint)
-    plan = resolved(plan_of(arguments, host, time.time_ns()))
-    target = platform.from_plan(plan)
-    settings = ObserverSettings.of(plan, credentials(arguments, platform), variables(), arguments.redact_from)
-    _try_listing(target, plan, settings)
+    plan, target, settings = _tried(arguments)
     folder = new_folder(arguments, plan, "observed", round(length_s))
     print(f"observing for {format_duration(length_s)} into {folder.path}; Ctrl-C ends it early", file=sys.stderr)
     timer = threading.Timer(length_s, stop.set)
@@ -154,6 +159,57 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     finally:
         timer.cancel()
     return report.write(folder, arguments)
+
+
+def _observe_continuously(arguments: argparse.Namespace, stop: threading.Event) -> int:
+    """Observe until stopped, into one folder after the other."""
+    from harness.drive.continuous import Continuous, Parts, serve
+    from harness.drive.processes import folder_of
+    from harness.plan.environment import credentials, handing, python_path
+    from harness.targets.discovery import find
+
+    plan, _, _ = _tried(arguments)
+    platform = find(arguments.target)
+    environment = handing(credentials(arguments, platform))
+    if own := folder_of(platform):
+        environment["PYTHONPATH"] = python_path(own)
+    service = Continuous(
+        Path(arguments.runs_dir), arguments.run_name or f"{plan.target}-continuous",
+        lambda started_at: replace(plan, started_at=started_at), environment,
+        Parts(arguments.idle_gap, round(arguments.keep)),
+    )  # fmt: skip
+    server = serve(arguments.serve_metrics, service.page) if arguments.serve_metrics else None
+    try:
+        service.run(stop)
+    finally:
+        if server is not None:
+            server.stop()
+    return ExitCode.OK
+
+
+def _tried(arguments: argparse.Namespace) -> "tuple[Plan, Target, ObserverSettings]":
+    """The plan of an observation that begins now, after a first look at the platform.
+
+    Raises:
+        ConfigError: there is no platform to observe, or it lists no runs.
+        TargetUnreachableError: it does not answer as this platform.
+    """
+    from harness.collectors.observer import ObserverSettings
+    from harness.plan.environment import credentials, platform_host, variables
+    from harness.plan.kubeconfig import resolved
+    from harness.targets.discovery import find
+
+    platform = find(arguments.target)
+    host = arguments.host or platform_host(platform.HOST_VARIABLE)
+    if not host:
+        variable = platform.HOST_VARIABLE
+        hint = f"give --host, or set {variable}" if variable else "its runs are processes that only a load test starts"
+        raise ConfigError("there is no platform to observe", hint)
+    plan = resolved(plan_of(arguments, host, time.time_ns()))
+    target = platform.from_plan(plan)
+    settings = ObserverSettings.of(plan, credentials(arguments, platform), variables(), arguments.redact_from)
+    _try_listing(target, plan, settings)
+    return plan, target, settings
 
 
 def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan":

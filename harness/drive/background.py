@@ -22,7 +22,7 @@ _DIAGNOSE_EVERY = "10s"
 class Observer:
     """A process that records the platform into `folder`. If it dies, a gap is recorded and the load goes on.
 
-    `hidden` is a CSV of the values that must not be recorded.
+    `hidden` is a CSV of the values that must not be recorded. It is restarted `most_restarts` times.
     """
 
     def __init__(
@@ -32,13 +32,15 @@ class Observer:
         recorder: Recorder,
         environment: Mapping[str, str],
         hidden: bytes = b"",
+        *,
+        most_restarts: int = _MAX_RESTARTS,
     ) -> None:
         self._folder = folder
         self._plan = plan
         self._recorder = recorder
         self._environment = environment
         self._hidden = hidden
-        self._restarts = 0
+        self._restarts_left = most_restarts
         self._process = self._start()
 
     def wait_until_observing(self) -> None:
@@ -59,9 +61,9 @@ class Observer:
         return str(self._folder.read_live("observer").get("kubernetes") or "")
 
     def restart_if_dead(self) -> None:
-        """Start it again if it has died, up to three times; the gap is recorded."""
-        if self._process.poll() is not None and self._restarts < _MAX_RESTARTS:
-            self._restarts += 1
+        """Start it again if it has died; the gap is recorded."""
+        if self._process.poll() is not None and self._restarts_left:
+            self._restarts_left -= 1
             message = f"the observer ended with exit code {self._process.returncode} and was restarted; see {LOG}"
             self._recorder.write(Event(time.time_ns(), "Observer", "observer", GAP, message, type="Warning"))
             self._process = self._start()
@@ -84,8 +86,8 @@ class Observer:
 class LiveDiagnosis:
     """A process that looks for bottlenecks while the test runs; nothing depends on it."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        verb = ["report", str(folder.path), "--findings", "--every", _DIAGNOSE_EVERY, "--quiet"]
+    def __init__(self, folder: RunFolder, every: str = _DIAGNOSE_EVERY) -> None:
+        verb = ["report", str(folder.path), "--findings", "--every", every, "--quiet"]
         self._process = processes.start_beside(verb, folder.path / LOG, {})
 
     def end(self) -> None:

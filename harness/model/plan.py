@@ -46,6 +46,9 @@ class ObserverPlan:
     verify_tls: bool = True
 
 
+_MAX_SKEW_NS = 120 * 10**9
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Target, scenarios, schedule, limits: everything needed to repeat the test.
@@ -88,6 +91,11 @@ class Plan:
             TypeError: a field is missing, or is not of its type.
         """
         return from_plain(cls, raw)
+
+    @property
+    def runs_since(self) -> int:
+        """Runs that were created before, UTC ns, are not the plan's: the platform's clock may be behind a load's."""
+        return self.started_at - (_MAX_SKEW_NS if self.schedule else 0)
 
     @property
     def tenants(self) -> tuple[str, ...]:

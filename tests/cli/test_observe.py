@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
 from harness.cli import main
 from harness.collectors.http import Http, Timeouts
-from harness.model import Scenario
+from harness.model import Scenario, Span
+from harness.model.phases import RUN
 from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets import kfp
@@ -126,3 +128,42 @@ def test_an_impossible_observation_is_refused_before_anything_is_made(
     assert main(["observe", *options, "--runs-dir", str(tmp_path / "runs")]) == code
     assert says in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+def continuous(served, path):
+    command = [
+        *(sys.executable, "-P", "-m", "harness.cli", "observe", "--continuous", "--idle-gap", "4s"),
+        *("--host", served.url, "--runs-dir", str(path), "--serve-metrics", "0"),
+    ]
+    environment = {**os.environ, "KUBECONFIG": served.kubeconfig}
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_continuous_observation_has_each_run_once_across_batches_and_a_kill(platform, tmp_path):
+    served, runs = platform, tmp_path / "runs"
+
+    def observed():
+        folders = map(RunFolder.open, sorted(runs.glob("*/manifest.json")) and sorted(runs.iterdir()))
+        return [sorted({span.run for span in each.records(Span) if span.phase == RUN}) for each in folders]
+
+    process = continuous(served, runs)
+    try:
+        url = process.stderr.readline().split()[-1]
+        assert "observing into" in process.stderr.readline()
+        made = submit(served, 2)
+        until(lambda: list(runs.glob("*/report.json")), "the first batch's report", 90)
+        with urllib.request.urlopen(url) as answer:
+            assert b"pipeswarm_observer_requests_total" in answer.read()
+        made += submit(served, 2)
+        until(lambda: sum(map(len, observed())) == 4, "the second batch", 60)
+        process.kill()
+        process.wait()
+        made += submit(served, 1)
+        process = continuous(served, runs)
+        assert [process.stderr.readline().split()[0] for _ in range(2)] == ["metrics:", "observing"]
+        until(lambda: sum(map(len, observed())) == 5, "the run that began while nobody looked", 60)
+        process.terminate()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+    assert sorted(run for runs in observed() for run in runs) == sorted(made)

@@ -44,7 +44,7 @@ def test_actions_are_pinned_to_commits():
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in used)
 
 
-@pytest.mark.parametrize("overlay", ["job", "nightly", "distributed"])
+@pytest.mark.parametrize("overlay", ["job", "nightly", "observe", "distributed"])
 def test_manifests_name_the_image_by_a_digest_that_a_release_fills_in(overlay):
     (image,) = yaml.safe_load((ROOT / "deploy/kubernetes" / overlay / "kustomization.yaml").read_text())["images"]
     assert DIGEST.fullmatch(image["digest"])

@@ -193,7 +193,7 @@ def test_the_listing_asks_for_this_tests_runs_and_reads_1970_as_none():
     page = KfpTarget(OPTIONS | {"experiment_id": "e1"}, since=instant("2026-11-21T10:00:00Z")).list_runs(server)
     (asked,) = server.asked
     assert asked[2]["page_size"] == ["200"]
-    assert json.loads(asked[2]["filter"][0])["predicates"][0]["timestamp_value"] == "2026-11-21T09:58:00Z"
+    assert json.loads(asked[2]["filter"][0])["predicates"][0]["timestamp_value"] == "2026-11-21T10:00:00Z"
     assert page.next_page == "t"
     assert [(r.id, r.state, r.ended_at is None, r.error) for r in page.runs] == [
         ("b", "RUNNING", True, ""),

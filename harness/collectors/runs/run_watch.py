@@ -26,7 +26,6 @@ from harness.targets.target import WatchesRuns
 _LOOK_S = 0.5
 _COUNT_EVERY = 2  # looks between two counts of the runs
 _VANISHED_S = 10.0  # the other watch shows the end of a run, if it has one, within this time
-_SKEW_NS = 120 * 10**9  # the platform's clock may be behind ours
 _SOURCE = "runs"
 OFFLOADED = "Argo keeps the nodes of large workflows in its database (nodeStatusOffLoad): their tasks are not shown"
 
@@ -54,7 +53,7 @@ class RunWatch:
         self._api = api
         self._clock = clock
         self._lock = threading.Lock()
-        self._since = observation.plan.started_at - _SKEW_NS
+        self._since = observation.plan.runs_since
         self._ledger = observation.folder.tail(Submission)
         self._submitted: set[str] = set()
         self._gone: dict[str, float] = {}  # left the selection of running ones, by name: when

@@ -64,7 +64,6 @@ _ALREADY_EXISTS = 409
 _NOT_FOUND = 404
 # The server's message, with status 400, when a run to terminate has ended already.
 _ALREADY_ENDED = "Row not found"
-_MAX_SKEW_NS = 120 * 10**9  # the platform's clock may be behind ours
 
 
 def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
@@ -101,7 +100,7 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
 def from_plan(plan: Plan, package: bytes | None = None) -> "KfpTarget":
     """The target of a plan; `target_options` hold the checked options and the ids that `set_up` found."""
     options = {name: str(value) for name, value in plan.target_options.items()}
-    return KfpTarget(options, since=plan.started_at, package=package, test=plan.id)
+    return KfpTarget(options, since=plan.runs_since, package=package, test=plan.id)
 
 
 class KfpTarget:
@@ -194,7 +193,7 @@ class KfpTarget:
             query["page_token"] = token
         else:
             query["sort_by"] = "created_at desc"
-            query["filter"] = _created_since(self._since - _MAX_SKEW_NS) if self._since > _MAX_SKEW_NS else ""
+            query["filter"] = _created_since(self._since) if self._since > 0 else ""
         listing = Api(exchange).get("/runs", query)
         return tuple(listed(run, self._mark) for run in listing.get("runs", ())), str(
             listing.get("next_page_token", "")
