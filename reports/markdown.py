@@ -10,7 +10,7 @@ from harness.model.schedules import in_words
 from reports.not_judged import lacked_text
 from reports.processes import process_remarks, processes_line
 from reports.spot import spot_lines
-from reports.summary import baseline_word, effect_text, ledger_line, measured_text, slo_word
+from reports.summary import baseline_word, effect_text, ledger_line, measured_text, ranked_by, slo_word
 from reports.tables import hosts_text, seconds_text
 from reports.tenants import tenant_table, tenants_line
 
@@ -67,7 +67,8 @@ def _findings(result: Result) -> list[str]:
     top, *others = result.diagnosis.findings
     lines = ["## Findings", "", *_finding(top, effect_text(result, top.name))]
     if others:
-        lines += ["Also found:", "", *(f"- `{f.name}`: {cell(f.title)}. {cell(f.fix)}" for f in others), ""]
+        lines += [f"Also found, ranked by {ranked_by(result)}:", ""]
+        lines += [*(f"- `{f.name}`: {cell(f.title)}. {cell(f.fix)}" for f in others), ""]
     return lines
 
 

@@ -22,7 +22,7 @@ from reports.not_judged import less_table, silent_table
 from reports.processes import reported_table
 from reports.raw import raw_tables
 from reports.spot import spot_tables
-from reports.summary import banner, baseline_word, effect_bars, effect_text, measured_text, slo_word
+from reports.summary import banner, baseline_word, effect_bars, effect_text, measured_text, ranked_by, slo_word
 from reports.tables import bound_table, error_table, latency_table, phase_table, seconds_text, worker_table
 from reports.tenants import tenant_table
 from reports.throughput import throughput_table
@@ -51,6 +51,7 @@ def render(result: Result) -> bytes:
         plan=plan,
         ledger=result.ledger,
         effect_bars=effect_bars(result),
+        ranked_by=ranked_by(result),
         effects={finding.name: effect_text(result, finding.name) for finding in result.diagnosis.findings},
         banner=banner(result),
         slos=[(slo.slo.text, slo_word(result, slo), measured_text(slo)) for slo in result.slos],

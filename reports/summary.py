@@ -138,6 +138,12 @@ def effect_text(result: Result, finding: str) -> str:
     return f"{change}, with {predicted.simulated}; then {predicted.binds} would limit the runs"
 
 
+def ranked_by(result: Result) -> str:
+    """What ranks the findings: predictions, where there are any."""
+    predicted = result.effects is not None and result.effects.fixes
+    return "the expected effects of their fixes" if predicted else "what they cost"
+
+
 @dataclass(frozen=True, slots=True)
 class EffectBar:
     """A row of the expected effects: what is changed, the p95 as text, and its length as a share of the longest."""
@@ -176,7 +182,7 @@ def _finding(result: Result) -> list[str]:
     if top.changes:
         lines += ["  To change it:", *(f"    {command}" for command in top.changes)]
     if names := dict.fromkeys(other.name for other in others if other.name != top.name):
-        lines.append(f"  Also found: {', '.join(names)}")
+        lines.append(f"  Also found, ranked by {ranked_by(result)}: {', '.join(names)}")
     return lines
 
 

@@ -168,6 +168,7 @@ def rebuild(folder: "RunFolder", *, what_if: bool = False) -> "Result":
     from harness.analysis.waits.phases_table import phases_table
     from harness.analysis.waits.waits import waits
     from harness.detectors import diagnose
+    from harness.detectors.ranking import ranked
     from harness.planning.observations import timeline_in
     from harness.planning.summaries import keep
     from harness.planning.sweeps import open_workers, usable_cores
@@ -186,7 +187,9 @@ def rebuild(folder: "RunFolder", *, what_if: bool = False) -> "Result":
     result = analyse(timeline, diagnosis, kept_baseline(folder))
     if what_if:
         with open_workers(usable_cores()) as workers:
-            result = replace(result, effects=expected_effects(folder, timeline, diagnosis, workers))
+            effects = expected_effects(folder, timeline, diagnosis, workers)
+        diagnosis = replace(diagnosis, findings=ranked(diagnosis.findings, effects))
+        result = replace(result, diagnosis=diagnosis, effects=effects)
     for name, content in (
         (REPORT_HTML, page.render(result)),
         (REPORT, document.render(result)),

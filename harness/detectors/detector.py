@@ -26,6 +26,7 @@ from harness.model.records import Outcome
 from harness.model.units import format_duration
 
 _SOME = 0.02  # of the other arrivals ended well
+MOST_SLOWED = 0.5  # severity of what takes all of the runs' time; more severe is only what loses runs
 FEW_RUNS = 30  # with fewer, quantiles and means of runs have no useful interval
 # kubectl evicts five pods a second: without the selector it would spend minutes on finished ones.
 DRAIN_OPTIONS = "--ignore-daemonsets --delete-emptydir-data --pod-selector='workflows.argoproj.io/completed!=true'"
@@ -71,7 +72,7 @@ def refused(timeline: Timeline, lost: int, accepted: int = 0, *, anyway: int = 0
 
 def slowed(share: float) -> float:
     """The severity of what took this share of the runs' time."""
-    return min(0.5, 0.5 * share)
+    return min(MOST_SLOWED, 0.5 * share)
 
 
 def quarters(values: Floats) -> tuple[Floats, Floats]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from harness.detectors.detector import MOST_SLOWED, slowed
+from harness.model.effects import Effects, Prediction
 from harness.model.findings import Finding
 
 # By finding: the findings that account for it, and the confidence that remains beside them.
@@ -13,13 +15,22 @@ _UNLIKELY = 0.2  # confidence below which a finding never comes before others, h
 _LIKELY = 0.5  # confidence from which a finding explains others
 
 
-def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings by confidence × severity, the highest first, unlikely ones last."""
-    return tuple(sorted(findings, key=_place))
+def ranked(findings: Iterable[Finding], effects: Effects | None = None) -> tuple[Finding, ...]:
+    """The findings by confidence × severity, the highest first, unlikely ones last.
+
+    Args:
+        findings: in any order.
+        effects: a fix that is predicted to save time counts by that, in place of the time that its finding cost.
+    """
+    fixes = effects.fixes if effects is not None else {}
+    return tuple(sorted(findings, key=lambda each: _place(each, fixes.get(each.name))))
 
 
-def _place(finding: Finding) -> tuple[bool, float, str]:
-    return finding.confidence < _UNLIKELY, -finding.confidence * finding.severity, finding.name
+def _place(finding: Finding, effect: Prediction | None) -> tuple[bool, float, str]:
+    cost = finding.severity
+    if effect is not None and cost <= MOST_SLOWED:  # runs that were lost are counted, not predicted
+        cost = slowed(effect.saved)
+    return finding.confidence < _UNLIKELY, -finding.confidence * cost, finding.name
 
 
 def unexplained(findings: Sequence[Finding], explained_by: Explanations) -> Iterator[Finding]:

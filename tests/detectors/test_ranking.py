@@ -2,6 +2,7 @@ import pytest
 
 from harness.detectors.ranking import ranked, unexplained
 from harness.model import Evidence, Finding
+from harness.model.effects import Effects, Figure, Prediction
 
 
 def found(name: str, confidence: float = 0.9, severity: float = 0.5) -> Finding:
@@ -53,3 +54,21 @@ def test_a_finding_that_is_rather_wrong_than_right_explains_none(sure, left):
 
 def test_a_finding_that_is_rather_wrong_than_right_drops_none():
     assert len(order([found("symptom"), found("cause", 0.4)], {"symptom": {"cause": 0.0}})) == 2
+
+
+def expected(name: str, now_s: float, then_s: float) -> Prediction:
+    return Prediction(name, {"seen_s": Figure(now_s, then_s, then_s, then_s)}, (0.0, 0.0), "nodes")
+
+
+def test_a_predicted_effect_ranks_a_finding_in_place_of_what_it_cost():
+    findings = [found("costly", severity=0.4), found("helps", severity=0.1), found("measured", severity=0.15)]
+    fixes = {each.name: each for each in (expected("costly", 100.0, 95.0), expected("helps", 100.0, 40.0))}
+    assert names(ranked(findings)) == ["costly", "measured", "helps"]
+    assert names(ranked(findings, Effects("reproduced", fixes))) == ["helps", "measured", "costly"]
+    assert ranked(findings, Effects("the model does not reproduce the test", {})) == ranked(findings)
+
+
+def test_lost_runs_count_more_than_any_time_that_is_predicted_to_be_saved():
+    findings = [found("slow", severity=0.3), found("lost", severity=0.55)]
+    fixes = {each.name: each for each in (expected("slow", 100.0, 1.0), expected("lost", 100.0, 100.0))}
+    assert names(ranked(findings, Effects("reproduced", fixes))) == ["lost", "slow"]

@@ -74,6 +74,11 @@ class Measures:
     uploads: Mapping[str, float] = field(default_factory=dict)
     before_s: float = 0.0
 
+    @property
+    def seen_s(self) -> float:
+        """Mean seconds until users see that a run has ended."""
+        return self.mean_s + self.reported_s
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:

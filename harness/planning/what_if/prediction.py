@@ -100,7 +100,7 @@ def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequ
 def _figures(
     recorded: Measures, today: Sequence[Measures], then: Sequence[Measures], within: float
 ) -> Iterator[tuple[str, Figure]]:
-    for name in ("p50_s", "p95_s", "mean_s", "makespan_s", "node_hours", "cost"):
+    for name in ("p50_s", "p95_s", "mean_s", "seen_s", "makespan_s", "node_hours", "cost"):
         now = getattr(recorded, name)
         before, after = ([getattr(each, name) for each in several] for several in (today, then))
         if now is None or None in before or None in after:
