@@ -11,13 +11,13 @@ import pytest
 from harness.cli.report import rebuild
 from harness.store.folder import REPORT_HTML
 from reports.figures import figures
+from tests.support.browser import CHROMIUM, browser
 from tests.support.e2e import ROOT
 from tests.support.poisoned import NAMED, report_of
 from tests.support.timelines import burst
 
-__all__ = ["report_of"]
+__all__ = ["browser", "report_of"]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
 
 
@@ -29,30 +29,43 @@ def page_address(tmp_path_factory):
     return (folder.path / REPORT_HTML).as_uri(), rebuild(folder)
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
+@pytest.fixture
+def opened(browser):
+    """Opens a page in a context of its own, without a network unless asked for, and waits for its plots."""
+    contexts = []
 
-    with sync_playwright() as play:
-        running = play.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    def opened(address, *, drawn=True, listening=(), **how):
+        contexts.append(
+            context := browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "offline": True, **how})
         )
-        yield running
-        running.close()
+        page = context.new_page()
+        for event, listener in listening:
+            page.on(event, listener)
+        page.goto(address)
+        page.wait_for_function(f"document.documentElement.dataset.drawn{'' if drawn is True else f' == {drawn}'}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def complaining(complaints):
+    """Listeners that note what a browser complains about."""
+    return (
+        ("console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None),
+        ("pageerror", lambda error: complaints.append(str(error))),
+        ("requestfailed", lambda request: complaints.append(request.url)),
+    )
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_page_draws_every_figure_without_console_errors(browser, page_address, width, scheme):
+def test_the_page_draws_every_figure_without_console_errors(opened, page_address, width, scheme):
     address, report = page_address
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
-    page, complaints = context.new_page(), []
-    page.on(
-        "console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None
+    complaints = []
+    page = opened(
+        address, listening=complaining(complaints), viewport={"width": width, "height": 800}, color_scheme=scheme
     )
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("requestfailed", lambda request: complaints.append(request.url))
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
     plots = page.locator(".plot")
     assert plots.count() == len(figures(report))
     for k in range(plots.count()):
@@ -62,7 +75,6 @@ def test_the_page_draws_every_figure_without_console_errors(browser, page_addres
     assert page.get_by_role("heading", level=1).inner_text() == report.headline
     page.locator("summary").first.press("Enter")
     assert page.locator("details[open]").count() == 1
-    context.close()
     assert complaints == []
 
 
@@ -88,12 +100,9 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_accessible(browser, page_address, scheme):
+def test_the_page_is_accessible(opened, page_address, scheme):
     address, _ = page_address
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 50
@@ -112,7 +121,6 @@ def test_the_page_is_accessible(browser, page_address, scheme):
     assert page.eval_on_selector_all("[id]", "all => new Set(all.map(e => e.id)).size === all.length")
     assert page.eval_on_selector_all("button", "all => all.every(e => e.textContent.trim() || e.ariaLabel)")
     assert page.eval_on_selector_all("section", f"all => all.every({label})")
-    context.close()
 
 
 # Names of figures some of whose points are outside of the axes that they are drawn on.
@@ -126,13 +134,10 @@ OUTSIDE = """() => [...document.querySelectorAll('.plot')].filter(plot => plot.d
 
 
 def test_the_verdict_and_its_cause_come_first_then_links_to_all_sections_and_details_within_four_screens(
-    browser, page_address
+    opened, page_address
 ):
     address, report = page_address
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address)
     banner = page.locator(".banner")
     assert banner.inner_text().split("\n\n") == ["FAILED failed_ratio < 0.01", report.headline]
     assert banner.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(173, 47, 36)"
@@ -146,15 +151,11 @@ def test_the_verdict_and_its_cause_come_first_then_links_to_all_sections_and_det
     assert page.locator("pre .unbroken").count() > 5
     assert page.eval_on_selector_all(".unbroken", broken) == []
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # plots are drawn anew
-    context.close()
 
 
-def test_the_paper_has_at_most_eight_pages_and_no_torn_figure(browser, page_address):
+def test_the_paper_has_at_most_eight_pages_and_no_torn_figure(opened, page_address):
     address, _ = page_address
-    context = browser.new_context(offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address)
     began = "began = document.querySelector('.finding.first').getBoundingClientRect().top"
     page.evaluate(f"matchMedia('print').addEventListener('change', e => {{ if (e.matches) {began} }})")
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 8
@@ -166,7 +167,6 @@ def test_the_paper_has_at_most_eight_pages_and_no_torn_figure(browser, page_addr
     assert page.eval_on_selector_all("figure", f"all => ({tall})(all).length") == 0
     first = page.locator(".finding.first")
     assert first.evaluate("e => getComputedStyle(e).breakInside") == "auto", "it may begin on the first page"
-    context.close()
 
 
 def ink_on_the_first_page(pdf):
@@ -186,59 +186,44 @@ def ink_on_the_first_page(pdf):
     [{"store_full_from": 0.6}, {"count": 60}, {"count": 6, "pool": 2}],
     ids=["failed", "waits", "nothing found"],
 )
-def test_the_first_page_of_paper_is_full_and_the_screen_is_as_before(browser, tmp_path, story):
+def test_the_first_page_of_paper_is_full_and_the_screen_is_as_before(opened, tmp_path, story):
     folder = burst(**story).write(tmp_path)
     rebuild(folder)
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
-    page = context.new_page()
-    page.goto((folder.path / REPORT_HTML).as_uri())
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened((folder.path / REPORT_HTML).as_uri())
     order = "[...document.querySelectorAll('main section')].map(e => e.id)"
     height = "document.getElementById('plot-throughput').offsetHeight"
     before = page.evaluate(f"[{order}, {height}]")
     assert ink_on_the_first_page(page.pdf(prefer_css_page_size=True)) > 0.95
     page.wait_for_function(f"before => JSON.stringify([{order}, {height}]) === JSON.stringify(before)", arg=before)
-    context.close()
 
 
-def test_sections_that_only_unfold_are_not_printed(browser, tmp_path):
+def test_sections_that_only_unfold_are_not_printed(opened, tmp_path):
     folder = burst(6, pool=2).write(tmp_path)
     rebuild(folder)
-    context = browser.new_context(offline=True)
-    page = context.new_page()
-    page.goto((folder.path / REPORT_HTML).as_uri())
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened((folder.path / REPORT_HTML).as_uri())
     page.emulate_media(media="print")
     heights = "all => all.filter(e => e.checkVisibility()).map(e => e.offsetHeight)"
     assert min(page.eval_on_selector_all("main > section", heights)) > 50
-    context.close()
 
 
-def test_touch_over_a_plot_scrolls_the_page(browser, page_address):
+def test_touch_over_a_plot_scrolls_the_page(opened, page_address):
     address, _ = page_address
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page.locator("#plot-pods").evaluate("e => e.scrollIntoView({block: 'center', behavior: 'instant'})")
     page.wait_for_function("document.elementFromPoint(200, 420).closest('svg.main-svg') !== null")
     before = page.evaluate("scrollY")
-    finger = context.new_cdp_session(page)
+    finger = page.context.new_cdp_session(page)
     finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": 200, "y": 420}]})
     for y in range(400, 200, -20):
         finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": 200, "y": y}]})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.wait_for_function("before => scrollY > before + 50", arg=before, timeout=5000)
     assert page.locator("#plot-pods .plot-button").count() == 3
-    context.close()
 
 
-def test_a_figure_zooms_by_keyboard(browser, page_address):
+def test_a_figure_zooms_by_keyboard(opened, page_address):
     address, _ = page_address
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the diagnosis"
     seen: list[str] = []
@@ -254,30 +239,22 @@ def test_a_figure_zooms_by_keyboard(browser, page_address):
     assert page.evaluate(shown) == pytest.approx([low + 3 / 8 * (high - low), high - (high - low) / 8])
     page.keyboard.press("0")
     assert page.evaluate(shown) == pytest.approx([low, high])
-    context.close()
 
 
-def test_collapsed_findings_are_printed(browser, page_address):
+def test_collapsed_findings_are_printed(opened, page_address):
     address, report = page_address
-    context = browser.new_context(offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     others = page.locator("#diagnosis details")
     assert others.count() == len(report.diagnosis.findings) - 1
     assert page.locator("#diagnosis details[open]").count() == others.count()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("#diagnosis details[open]").count() == 0
-    context.close()
 
 
-def test_plots_fit_the_paper_and_any_window(browser, page_address):
+def test_plots_fit_the_paper_and_any_window(opened, page_address):
     address, _ = page_address
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address, viewport={"width": 1280, "height": 900})
     overhang = """() => [...document.querySelectorAll('figure')].flatMap(figure => {
       const right = figure.getBoundingClientRect().right;
       return [...figure.querySelectorAll('svg.main-svg')].map(svg => svg.getBoundingClientRect().right - right);
@@ -291,25 +268,20 @@ def test_plots_fit_the_paper_and_any_window(browser, page_address):
     for width in (500, 600):  # nothing is drawn anew while it is printed
         page.evaluate("width => { document.querySelector('main').style.width = `${width}px` }", width)
         assert max(page.evaluate(overhang)) < 0
-    context.close()
 
 
-def test_dark_mode_prints_on_white(browser, page_address):
+def test_dark_mode_prints_on_white(opened, page_address):
     address, _ = page_address
-    context = browser.new_context(viewport={"width": 760, "height": 1000}, color_scheme="dark", offline=True)
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    page = opened(address, viewport={"width": 760, "height": 1000}, color_scheme="dark")
     ink = "getComputedStyle(document.querySelector('#plot-throughput .xtick text')).fill"
     dark = page.evaluate(ink)
     page.emulate_media(media="print")
     page.wait_for_function(f"dark => {ink} !== dark", arg=dark)
     assert [text for ratio, text in page.evaluate(CONTRASTS) if ratio < 4.5] == []
     assert page.evaluate("getComputedStyle(document.querySelector('pre')).backgroundColor") == "rgb(243, 241, 235)"
-    context.close()
 
 
-def test_an_experiment_page_shows_its_searches_and_links(browser, tmp_path):
+def test_an_experiment_page_shows_its_searches_and_links(opened, tmp_path):
     from harness.model.experiment import Experiment, Point, Question, Result
     from harness.planning.experiment import answers
     from reports.experiment import CompletedExperiment
@@ -331,31 +303,27 @@ def test_an_experiment_page_shows_its_searches_and_links(browser, tmp_path):
     )
     page_file = tmp_path / "experiment.html"
     page_file.write_bytes(render(completed))
-    context = browser.new_context(viewport={"width": 390, "height": 800}, offline=True)
-    page, complaints = context.new_page(), []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("requestfailed", lambda request: complaints.append(request.url))
-    page.goto(page_file.as_uri())
-    page.wait_for_function("document.documentElement.dataset.drawn == 3")
+    complaints = []
+    page = opened(
+        page_file.as_uri(), drawn=3, listening=complaining(complaints), viewport={"width": 390, "height": 800}
+    )
     assert page.locator(".plot svg.main-svg").count() >= 3
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.get_by_text("slow <b>, 50 runs need 3 nodes").count() == 1
     assert page.locator("tbody a").first.get_attribute("href") == "runs/plain%203/report.html"
-    context.close()
     assert complaints == []
 
 
 @pytest.mark.attack("Texts")
 @pytest.mark.parametrize("name", NAMED)
-def test_a_poisoned_folder_runs_no_script_and_asks_nobody(browser, report_of, name):
+def test_a_poisoned_folder_runs_no_script_and_asks_nobody(opened, report_of, name):
     folder, _ = report_of(name)
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    page, seen = context.new_page(), []
-    page.on("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss()))
-    page.on("request", lambda request: seen.append(request.url) if request.url != address else None)
-    address = (folder.path / REPORT_HTML).as_uri()
-    page.goto(address)
-    page.wait_for_function("document.documentElement.dataset.drawn")
+    seen, address = [], (folder.path / REPORT_HTML).as_uri()
+    listening = (
+        ("dialog", lambda dialog: (seen.append(dialog.message), dialog.dismiss())),
+        ("request", lambda request: seen.append(request.url) if request.url != address else None),
+    )
+    page = opened(address, listening=listening, offline=False)
     for summary in page.locator("summary").all():
         summary.evaluate("each => each.parentElement.open = true")
     for place in page.locator(".plot").all():
@@ -363,7 +331,6 @@ def test_a_poisoned_folder_runs_no_script_and_asks_nobody(browser, report_of, na
     assert page.evaluate("[...document.images].filter(each => each.getAttribute('src') === 'x').length") == 0
     assert page.evaluate("typeof window.poisoned") == "undefined"
     assert [each for each in seen if not each.startswith(("data:", "blob:"))] == []
-    context.close()
 
 
 HOSTILE = """<body style="--rule:#ccc;--soft:#555;--bad:#a00"><div id="plot-x" style="width:600px;height:300px"></div>

@@ -11,14 +11,21 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def page():
+@pytest.fixture(scope="module")
+def browser():
+    """One for a file, and no longer: while it runs, nothing else in this process can use asyncio."""
     if CHROMIUM is None:
         pytest.skip("no chromium on this machine: install Debian's package chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_ARGUMENTS)
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        yield page
-        browser.close()
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=_ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    yield context.new_page()
+    context.close()
