@@ -10,7 +10,7 @@ from kubernetes import client
 
 from harness.cli import main
 from tests.support.e2e import PIPELINE
-from tests.support.real_parts.stage import admin
+from tests.support.real_kubernetes import admin
 from tests.support.servers import kubeconfig
 
 CALL = ["run-in-cluster", "--image", "registry.example/pipeswarm:1"]

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tests.support.e2e import BIN, ROOT
+from tests.support.real_kubernetes import admin
 from tests.support.real_parts.kube import RefusedError
-from tests.support.real_parts.stage import admin
 from tests.support.servers import until
 
 FOLDER = ROOT / "deploy/kubernetes"

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack, suppress
 
 import pytest
 import yaml
@@ -14,8 +15,9 @@ from kubernetes import client, utils
 
 from tests.support.e2e import FEW, PIPELINE, ROOT, free_port
 from tests.support.object_store import ENVIRONMENT, object_store
+from tests.support.real_kubernetes import admin
+from tests.support.real_parts.kube import RefusedError, crd
 from tests.support.real_parts.pod_runner import running_pods
-from tests.support.real_parts.stage import admin, workflow_type
 from tests.support.servers import kubeconfig, until
 
 
@@ -93,6 +95,12 @@ def test_ctrl_c_ends_master_and_worker_in_the_cluster_and_brings_their_run_folde
     assert (stored / "results/nightly/A_worker/report.json").read_bytes() == (home / "report.json").read_bytes()
 
 
+def argo_is_served(kube):
+    with suppress(RefusedError):
+        return bool(kube.get("/apis/argoproj.io/v1alpha1/workflows"))
+    return False
+
+
 @pytest.mark.soak
 def test_argos_workflows_are_created_by_the_account_that_is_made_for_the_test(controlled, tmp_path):
     namespace, kube = "in-cluster-argo", admin(controlled)
@@ -101,10 +109,12 @@ def test_argos_workflows_are_created_by_the_account_that_is_made_for_the_test(co
         "--workflow", str(ROOT / "harness/targets/workflow.yaml"), "--schedule", "burst", "--runs", "3", "--drain", "1s",
     ]  # fmt: skip
     account = tmp_path / "account"
-    with (
-        workflow_type(controlled),
-        running_pods(controlled, namespace, tmp_path / "node", {"KUBECONFIG": str(account)}),
-    ):
+    types, workflow = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd("Workflow")
+    with ExitStack() as stack:
+        kube.create(types, workflow)
+        stack.callback(kube.delete, f"{types}/{workflow['metadata']['name']}")
+        until(lambda: argo_is_served(kube), "the API server serves workflows")
+        stack.enter_context(running_pods(controlled, namespace, tmp_path / "node", {"KUBECONFIG": str(account)}))
         printed = started(controlled, tmp_path, "--dry-run", *arguments).communicate(timeout=100)[0]
         for manifest in list(yaml.safe_load_all(printed))[:3]:  # the account, for its token
             utils.create_from_dict(controlled.client(), manifest)

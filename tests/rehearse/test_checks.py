@@ -5,16 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import urllib3
 
 from harness.model.phases import RUN, RUNNING
 from harness.model.records import Event, Outcome, Span, Submission
 from harness.store import RunFolder
+from tests.support.e2e import Served, platform
 from tests.support.real_parts.checks import Folder, check_pods, check_runs
-from tests.support.real_parts.kfp import KfpApi
-from tests.support.real_parts.kube import Kube
-from tests.support.real_parts.kubelet import Fate, Kubelet, Lived
-from tests.support.real_parts.scenes import FULL_NODES
-from tests.support.real_parts.stage import Stage
+from tests.support.real_parts.kubelet import Lived
+from tests.support.real_parts.platform import perform_on_platform
+
+__all__ = ["platform"]
 
 _S = 10**9
 _RUNS = {"a": {"state": "SUCCEEDED"}, "b": {"state": "FAILED"}}
@@ -38,11 +39,8 @@ def unmet(tmp_path: Path, told: Records) -> list[str]:
     with folder.recorder() as recorder:
         for each in told:
             recorder.write(each)
-    kube = Kube.__new__(Kube)
-    kubelet = Kubelet(kube, "ml", lambda _: Fate(1.0))
-    kubelet.pods |= {f"pod-{run}": Lived("node-0", 3.2, 0.0, 7.4) for run in _RUNS}
-    stage, left = Stage(FULL_NODES, KfpApi(kube, "ml"), kubelet, ()), Folder(folder.path)
-    checks = [*check_runs(left, dict.fromkeys(_RUNS, 9.0), _RUNS, 2), *check_pods(left, stage)]
+    left, lived = Folder(folder.path), {f"pod-{run}": Lived("node-0", 3.2, 7.4) for run in _RUNS}
+    checks = [*check_runs(left, dict.fromkeys(_RUNS, 9.0), _RUNS, 2), *check_pods(left, lived)]
     return [check.what for check in checks if not check.met]
 
 
@@ -72,3 +70,15 @@ def test_anything_else_does_not(
 ) -> None:
     told = [spoilt for each in records() if (spoilt := spoil(each)) is not None]
     assert what in unmet(tmp_path, told)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_platform_is_left_as_it_was(platform: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulated platform in the place of the real one."""
+    monkeypatch.setenv("KUBECONFIG", platform.kubeconfig)
+    assert [check for check in perform_on_platform(platform.url, tmp_path / "scene") if not check.met] == []
+    for kind in ("runs", "pipelines"):
+        assert urllib3.request("GET", f"{platform.url}/apis/v2beta1/{kind}").json() == {}
+    left = urllib3.request("GET", f"{platform.url}/apis/v2beta1/experiments").json()["experiments"]
+    assert [each["display_name"] for each in left] == ["Default"]

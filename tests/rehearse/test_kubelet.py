@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, admin
 from tests.support.real_parts.kube import Kube
 from tests.support.real_parts.kubelet import Fate, Kubelet
-from tests.support.real_parts.stage import admin
 from tests.support.servers import until
 
 NAMESPACE = "kubelet"

@@ -28,6 +28,7 @@ def test_what_limits_a_real_controller_is_named_first(
 ) -> None:
     outcome = perform(situation, cluster, tmp_path)
     assert not outcome.errors
+    assert [check for check in outcome.checks if not check.met] == [], "the records are what the kubelet did"
     for told in outcome.told:
         assert told.is_right(situation), told
         assert told.false(situation) == []

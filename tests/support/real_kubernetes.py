@@ -358,3 +358,8 @@ def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealClust
     """One control plane for the whole test session; tests use namespaces and nodes of their own."""
     with ExitStack() as stack:
         yield start_cluster(stack, tmp_path_factory.mktemp("kubernetes"))
+
+
+def admin(cluster: RealCluster, *, patient: bool = False) -> Kube:
+    """The API as an administrator."""
+    return Kube(cluster.url, cluster.token, cluster.ca, patient=patient)

@@ -26,7 +26,7 @@ from harness.targets.target import Cleanup, RejectedError
 from tests.support.argo_exchange import MANIFEST, prepared
 from tests.support.argo_platform import recorded
 from tests.support.real_kubernetes import RealCluster
-from tests.support.real_parts.argo import crd
+from tests.support.real_parts.kube import crd
 from tests.support.servers import until
 
 NAMESPACE = "argo-target"

@@ -1,7 +1,5 @@
-"""What a run folder and its report must say, held against what the stand-ins did."""
+"""What a run folder must say, held against what happened."""
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from harness.model import Plan
-from harness.model.phases import POD_PHASES, RUN, RUNNING, STORE_WRITABLE, TERMINAL_STATES, UPLOAD_SECONDS
-from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
+from harness.model.phases import RUN, RUNNING, TERMINAL_STATES
+from harness.model.records import Event, Outcome, Span, Submission
 from harness.store import RunFolder
-from tests.support.real_parts.stage import ACCOUNT, Stage
+from tests.support.real_parts.kubelet import Lived
 
 _WITHIN_S = 1.0  # Kubernetes tells the times of containers in whole seconds
 _TOLD_S = 0.01
@@ -46,12 +44,6 @@ class Folder:
     def plan(self) -> Plan:
         """What the test was to do, and the ids that it found."""
         return self._folder.read_plan()
-
-    @cached_property
-    def report(self) -> dict[str, Any]:
-        """``report.json``."""
-        found: dict[str, Any] = json.loads((self.path / "report.json").read_text())
-        return found
 
     @cached_property
     def sent(self) -> dict[str, Submission]:
@@ -104,87 +96,32 @@ def check_runs(
     ends = folder.ends()
     yield Check("ends of runs", _states(runs), dict(sorted((run, end.reason) for run, end in ends.items())))
     sent = folder.sent
-    over = {run: span.ended_at for (run, step, phase, _), span in folder.spans.items() if phase == RUN and not step}
+    spans = [
+        span for (_, step, phase, _), span in folder.spans.items() if phase == RUN and not step and span.run in sent
+    ]
     off = [
-        run for run in sent if abs(lengths.get(run, 0.0) - ((over.get(run) or 0) - sent[run].due_at) / 1e9) > _TOLD_S
+        span.run
+        for span in spans
+        if span.ended_at and abs(lengths.get(span.run, 0.0) - (span.ended_at - sent[span.run].due_at) / 1e9) > _TOLD_S
     ]
     yield Check("runs whose phases don't add up to their duration", [], off)
 
 
 def _states(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    return {run: str(runs[run]["state"]) for run in sorted(runs)}
+    return {run: state for run in sorted(runs) if (state := str(runs[run]["state"])) in TERMINAL_STATES}
 
 
-def check_pods(folder: Folder, stage: Stage) -> Iterator[Check]:
-    """Pods, their nodes and their running times, against the kubelet's account."""
-    lived = stage.kubelet.pods
-    sent = folder.sent  # other workloads of the cluster are recorded, too
-    spans = [span for span in folder.spans.values() if span.phase in POD_PHASES and span.run in sent]
-    yield Check("pods", sorted(lived), sorted({span.step for span in spans}))
-    ran = {span.step: span for span in spans if span.phase == RUNNING}
+def check_pods(folder: Folder, lived: Mapping[str, Lived]) -> Iterator[Check]:
+    """Pods that ran, their nodes and their running times, against the kubelet's account."""
+    spans = [span for span in folder.spans.values() if span.phase == RUNNING and span.run in folder.sent]
+    ran = {span.step: span for span in spans}  # without other workloads of the cluster
+    lived = {name: pod for name, pod in lived.items() if pod.began_s}
+    yield Check("pods", sorted(lived), sorted(ran))
     places = {name: pod.node for name, pod in sorted(lived.items())}
     yield Check("nodes of the pods", places, {name: span.node for name, span in sorted(ran.items())})
-    off, logged = [], {each.labels["pod"] for each in folder.rows(Sample) if each.metric == UPLOAD_SECONDS}
-    for name, span in ran.items():
-        end_s = lived[name].stored_from_s if name in logged else lived[name].ended_s
-        times = ((span.started_at, lived[name].began_s), (span.ended_at, end_s))
+    off = []
+    for name in lived.keys() & ran.keys():
+        times = ((ran[name].started_at, lived[name].began_s), (ran[name].ended_at, lived[name].ended_s))
         if any(seen is None or abs(seen / 1e9 - true_s) > _WITHIN_S for seen, true_s in times):
             off.append(name)
     yield Check("pods whose running is off by more than a second", [], off)
-
-
-def check_uploads(folder: Folder, stage: Stage) -> Iterator[Check]:
-    """How long the steps stored their outputs, from their logs."""
-    found = {each.labels["pod"]: each.value for each in folder.rows(Sample) if each.metric == UPLOAD_SECONDS}
-    stored = {name: pod.ended_s - pod.stored_from_s for name, pod in stage.kubelet.pods.items() if pod.stored_from_s}
-    yield Check("pods whose logs told of an upload", sorted(stored), sorted(found))
-    off = [name for name, seconds in found.items() if abs(seconds - stored.get(name, 0.0)) > _TOLD_S]
-    yield Check("uploads that lasted otherwise", [], off)
-
-
-def check_nodes(folder: Folder, stage: Stage) -> Iterator[Check]:
-    """The scene's nodes and their cores."""
-    cores = {node.name: node.cpu for node in folder.rows(Node) if node.name in stage.nodes}
-    expected = {name: float(cpu) for name, cpu in zip(stage.nodes, stage.scene.nodes, strict=True)}
-    yield Check("nodes and their cores", expected, dict(sorted(cores.items())))
-
-
-def check_findings(folder: Folder, stage: Stage) -> Iterator[Check]:
-    """The findings that the scene plants."""
-    named = [each["name"] for each in folder.report["findings"]]
-    for name in stage.scene.findings:
-        yield Check(f"finding {name}", name, name if name in named else f"only {', '.join(named) or 'none'}")
-    commands = " ".join(command for each in folder.report["findings"] for command in each["commands"])
-    elsewhere = set(re.findall(r" -n (\S+)", commands)) - {stage.kfp.namespace}
-    yield Check("namespaces in commands, other than that of the runs", set(), elsewhere)
-
-
-def check_rights(folder: Folder) -> Iterator[Check]:
-    """Of a restricted account: what it may not read is told with the verb and the resource that are missing."""
-    said = [each.message for each in folder.events if each.kind == "Observer" and each.reason == "NotReachable"]
-    for resource in ("nodes", "events", "workflows.argoproj.io"):
-        group, name = resource.partition(".")[2], resource.partition(".")[0]
-        words = f'cannot list resource "{name}" in API group "{group}"'
-        told = any(words in message and ACCOUNT in message for message in said)
-        yield Check(f"told that it may not list {resource}", words, words if told else said)
-    silent = {each["name"] for each in folder.report["not_judged"]}
-    yield Check("nodes-exhausted is not judged", True, "nodes-exhausted" in silent)
-
-
-def check_metrics(folder: Folder, stage: Stage) -> Iterator[Check]:
-    """What Prometheus scraped from the platform's pages."""
-    samples = [each for each in folder.rows(Sample) if each.metric == "argo_workflows"]
-    phases = {each.labels.get("phase") for each in samples}
-    yield Check("phases of workflows in Prometheus", {"Pending", "Running", "Succeeded", "Failed"}, phases)
-    done = max((each.value for each in samples if each.labels.get("phase") == "Succeeded"), default=0.0)
-    most = sum(run["state"] == "SUCCEEDED" for run in stage.kfp.runs.values())
-    yield Check("workflows that succeeded, by Prometheus, at most", True, 0 < done <= most)
-
-
-def check_store(folder: Folder, bucket: Path) -> Iterator[Check]:
-    """The probe of the object store."""
-    values = [each.value for each in folder.rows(Sample) if each.metric == STORE_WRITABLE]
-    yield Check("the store could be written", True, bool(values) and min(values) == 1.0)
-    yield Check(
-        "objects that the probe left behind", [], sorted(str(each) for each in bucket.rglob("*") if each.is_file())
-    )

@@ -1,4 +1,4 @@
-"""Requests to a real Kubernetes API as plain JSON: the stand-ins for kubelet, Argo and KFP make many."""
+"""Requests to a real Kubernetes API as plain JSON: what takes the place of kubelets makes many."""
 
 import json
 import threading
@@ -125,3 +125,20 @@ def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     for chunk in answer.stream(2**16, decode_content=True):
         *lines, held = (held + chunk).split(b"\n")
         yield from lines
+
+
+def crd(kind: str, scope: str = "Namespaced") -> Manifest:
+    """The definition of one of Argo's types, which takes any content."""
+    singular = kind.lower()
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{singular}s.argoproj.io"},
+        "spec": {
+            "group": "argoproj.io",
+            "names": {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular},
+            "scope": scope,
+            "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": schema}],
+        },
+    }

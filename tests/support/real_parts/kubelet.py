@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tests.support.real_parts.kube import Kube, Manifest, RefusedError
-from tests.support.real_parts.kubelet_reports import GONE, Placed, Reports, ended, running, stamp
+from tests.support.real_parts.kubelet_reports import GONE, Placed, Reports, ended, running
 
 _ANNOTATION = "kubelet.test/"
 _TICK_S = 0.02
@@ -39,7 +39,6 @@ class Fate:
 
     Attributes:
         runs_s: of its main container.
-        stores_s: the last part of `runs_s`, in which it stores outputs.
         exit_code: of its main container.
         reason: of its end; EVICTED ends the pod by node pressure. NO_IMAGE, NO_SANDBOX, NO_VOLUME and NO_CONFIG: it
             never starts; NEVER_READY: it never ends and is never ready.
@@ -47,7 +46,6 @@ class Fate:
     """
 
     runs_s: float
-    stores_s: float = 0.0
     exit_code: int = 0
     reason: str = "Completed"
     pull_s: float = 0.0
@@ -76,7 +74,6 @@ class Lived:
 
     node: str
     began_s: float = 0.0
-    stored_from_s: float = 0.0
     ended_s: float = 0.0
 
 
@@ -229,8 +226,6 @@ class Kubelet:
             yield _AGAIN_S
         yield fate.runs_s
         lived.ended_s = time.time()
-        if fate.stores_s:
-            lived.stored_from_s = lived.ended_s - fate.stores_s
         if fate.reason == EVICTED:
             self._evict(life, main, states)
             return
@@ -262,19 +257,3 @@ class Kubelet:
             self._reports.tell(pod, "Killing", f"Stopping container {each['name']}", each["name"])
         yield _INIT_S
         self._kube.delete(f"{self._path}/pods/{its['name']}?gracePeriodSeconds=0&uid={its['uid']}")
-
-    def log(self, name: str) -> str:
-        """What KFP's launcher has written in a pod's main container, each line with its time."""
-        lived = self.pods[name]
-        if not lived.stored_from_s:
-            return ""
-        lines = (
-            (lived.stored_from_s, "launcher_v2.go:700] Executing uploadOutputArtifacts attempt: 1"),
-            (lived.ended_s, 'object_store.go:100] uploadFile(localFilePath="/model", blobFilePath="model")'),
-        )
-        return "".join(f"{_precise(at_s)} I1122 12:00:00.000000       1 {said}\n" for at_s, said in lines)
-
-
-def _precise(at_s: float) -> str:
-    whole = int(at_s)
-    return f"{stamp(whole).removesuffix('Z')}.{int((at_s - whole) * 1e9):09d}Z"

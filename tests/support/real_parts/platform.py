@@ -2,17 +2,57 @@
 
 import json
 import os
+import uuid
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 import urllib3
 
-from tests.support.real_parts.checks import Check, Folder
+from tests.support.e2e import Finished, Locust
+from tests.support.real_parts.checks import Check, Folder, check_runs
 
 _ROOT = "/apis/v2beta1"
 _PAGE = 200  # more than a rehearsal sends
-TOKEN = "PIPESWARM_TOKEN"
+PIPELINE = Path(__file__).with_name("pipeline.yaml")
+REAL_KFP, TOKEN = "PIPESWARM_REAL_KFP", "PIPESWARM_TOKEN"
+_LONG_S = 900.0
+_RUNS = 3
+
+
+def perform_on_platform(url: str, folder: Path) -> list[Check]:
+    """A few runs of a real platform, with the kubeconfig at hand, in an experiment of their own.
+
+    The runs, the pipeline and the experiment are deleted again.
+    """
+    folder.mkdir(parents=True)
+    given = {variable: os.environ[variable] for variable in ("KUBECONFIG", TOKEN) if variable in os.environ}
+    locust = Locust(folder)
+    process = locust.start(
+        "--headless", "--host", url, "--schedule", "burst", "--runs", str(_RUNS), "--drain", "10m",
+        "--pipeline", str(PIPELINE), "--experiment", f"rehearsal-{uuid.uuid4().hex[:8]}", **given,
+    )  # fmt: skip
+    try:
+        finished = locust.finish(process, _LONG_S)
+    finally:
+        process.kill()
+    found = [_ended(finished)]
+    if finished.folder is None:
+        return found
+    left = Folder(finished.folder)
+    with PlatformRuns(url, left.plan.target_options) as platform:
+        runs = platform.runs
+        found += check_runs(left, left.lengths(), runs, _RUNS)
+        if "KUBECONFIG" in given:
+            found += check_platform_pods(left, runs)
+    return found
+
+
+def _ended(finished: Finished) -> Check:
+    """The exit code. That a busy machine sent arrivals late is not what is rehearsed."""
+    code = 0 if finished.was_late() else finished.code
+    return Check("exit code", 0, code if code == 0 else f"{code}: {finished.err.strip()[-600:]}")
 
 
 class PlatformRuns:

@@ -21,9 +21,8 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, admin
 from tests.support.real_parts.kube import STRATEGIC, Kube, Manifest, RefusedError
-from tests.support.real_parts.stage import admin
 
 _STDOUT, _ERROR = b"\x01", b"\x03"  # channels of v4.channel.k8s.io
 _PROTOCOL = "v4.channel.k8s.io"

@@ -15,8 +15,7 @@ import pytest
 
 from tests.support.e2e import free_port
 from tests.support.real_kubernetes import RealCluster, start
-from tests.support.real_parts.argo import crd
-from tests.support.real_parts.kube import Kube, Manifest, RefusedError
+from tests.support.real_parts.kube import Kube, Manifest, RefusedError, crd
 from tests.support.real_parts.kubelet_reports import ended, running, stamp
 from tests.support.servers import until
 

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -17,6 +17,7 @@ from harness.store import RunFolder
 from tests.support.e2e import ROOT, Locust
 from tests.support.prometheus_server import prometheus_with
 from tests.support.real_kubernetes import RealCluster
+from tests.support.real_parts.checks import Check, Folder, check_pods, check_runs
 from tests.support.situations.situation import Place, Situation, arguments, placed
 
 SURE = 0.8
@@ -66,13 +67,17 @@ def _among(name: str, patterns: Iterable[str]) -> bool:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A situation that was performed: what was said with Prometheus and without; `errors` of the rig."""
+    """A situation that was performed: what was said with Prometheus and without.
+
+    `errors` are of the rig; `checks` hold the records of one of the short form against what its kubelet did.
+    """
 
     situation: Situation
     folder: Path | None
     with_metrics: Told | None
     without: Told | None
     errors: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def told(self) -> list[Told]:
@@ -105,13 +110,24 @@ def perform(
         finished = locust.finish(process, _AT_MOST_S)
         place.over.set()
         errors = list(place.errors)
+        checks = tuple(_checks(place, finished.folder, situation.runs)) if situation.short and finished.folder else ()
     if finished.folder is None or not (finished.folder / "report.json").exists():
         return Outcome(situation, None, None, None, (*errors, finished.err[-2000:]))
     if keep is not None:
         shutil.copytree(finished.folder, keep / situation.name, dirs_exist_ok=True)
     told = read(json.loads((finished.folder / "report.json").read_text()))
     without = said(without_metrics(finished.folder, folder / "without")) if prometheus else told
-    return Outcome(situation, finished.folder, told if prometheus else None, without, tuple(errors))
+    return Outcome(situation, finished.folder, told if prometheus else None, without, tuple(errors), checks)
+
+
+def _checks(place: Place, path: Path, runs: int) -> Iterator[Check]:
+    folder, steps = Folder(path), {each["metadata"]["name"] for each in place.pods()}
+    workflows = place.kube.get(f"/apis/argoproj.io/v1alpha1/namespaces/{place.namespace}/workflows")["items"]
+    states = {
+        each["metadata"]["name"]: {"state": each.get("status", {}).get("phase", "").upper()} for each in workflows
+    }
+    yield from check_runs(folder, folder.lengths(), states, runs)
+    yield from check_pods(folder, {name: lived for name, lived in place.kubelet.pods.items() if name in steps})
 
 
 def judged(situation: Situation, recorded: Path, place: Path) -> Outcome:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, admin
 from tests.support.real_parts.kube import Kube, Manifest, RefusedError
 from tests.support.real_parts.kubelet import Fate, Kubelet
-from tests.support.real_parts.stage import admin
 from tests.support.situations.controller import PROGRAM, WorkflowController, add_types
 
 _FOREVER = Fate(1e6)
