@@ -9,7 +9,7 @@ import yaml
 from harness.collectors.collector import Activity
 from harness.model import Event, Node
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
-from tests.support.real_cluster_runs import last_spans, live, observing, of_ourselves, placements, step
+from tests.support.real_cluster_runs import last_spans, live, observing, of_ourselves, placements, step, through
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import kubeconfig, proxied, until
 
@@ -87,46 +87,19 @@ def test_a_node_that_is_lost_is_gone_and_so_are_its_pods(
 def test_a_watch_that_is_cut_repeatedly_loses_nothing(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
-    port = int(real_cluster.url.rpartition(":")[2])
-    with proxied(port) as proxy:
-        config = kubeconfig(
-            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real_cluster.token, ca=str(real_cluster.ca)
-        )
-        with observing(tmp_path, kubeconfig=config) as (_, folder):
-            for k in range(6):
-                step(real_cluster, namespace, f"train-{k}")
-                proxy.cut()
-                proxy.refuses = k == 3
-            proxy.refuses = False
-            until(lambda: len({name for name, _ in last_spans(folder, namespace)}) == 6, "six pods")
-            until(lambda: placements(folder, namespace) >= 6, "six placements")
+    with (
+        proxied(int(real_cluster.url.rpartition(":")[2])) as proxy,
+        observing(tmp_path, kubeconfig=through(proxy, real_cluster, tmp_path)) as (_, folder),
+    ):
+        for k in range(6):
+            step(real_cluster, namespace, f"train-{k}")
+            proxy.cut()
+            proxy.refuses = k == 3
+        proxy.refuses = False
+        until(lambda: len({name for name, _ in last_spans(folder, namespace)}) == 6, "six pods")
+        until(lambda: placements(folder, namespace) >= 6, "six placements")
     assert {event.reason for event in of_ourselves(folder)} <= {"Retry", "Resumed"}
     assert placements(folder, namespace) == 6
-
-
-def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
-    real_cluster: RealCluster, namespace: str, tmp_path: Path
-) -> None:
-    port = int(real_cluster.url.rpartition(":")[2])
-    with proxied(port) as proxy:
-        config = kubeconfig(
-            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real_cluster.token, ca=str(real_cluster.ca)
-        )
-        with observing(tmp_path, kubeconfig=config) as (cluster, folder):
-            step(real_cluster, namespace, "before")
-            until(lambda: ("before", SCHEDULING) in last_spans(folder, namespace), "the first pod")
-            proxy.refuses = True
-            proxy.cut()
-            until(lambda: all(reflector._health.lost for reflector in cluster._reflectors), "the API server away")
-            for reflector in cluster._reflectors:
-                reflector._version = "1"  # as old as can be: what is left after a long absence
-            real_cluster.compact()
-            proxy.refuses = False
-            step(real_cluster, namespace, "after")
-            until(lambda: ("after", SCHEDULING) in last_spans(folder, namespace), "the second pod")
-            # The API server's cache remembers pods and nodes from its start on; events it reads from etcd, which forgot.
-            until(lambda: any("expired" in event.message for event in folder.records(Event)), "the gap")
-            until(lambda: placements(folder, namespace) == 2, "both placements")
 
 
 def test_with_access_to_one_namespace_only_that_one_is_watched(

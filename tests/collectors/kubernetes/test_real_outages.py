@@ -2,18 +2,15 @@
 
 import json
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pytest
 import urllib3
 
 from harness.collectors.kubernetes.reflector import Reflector
 from harness.collectors.source_health import SourceHealth
 from harness.model import Event
-from harness.model.phases import GAP, RUNNING, UNSCHEDULABLE
+from harness.model.phases import RUNNING, UNSCHEDULABLE
 from harness.store import RunFolder
 from tests.support.real_cluster_runs import (
     last_spans,
@@ -21,12 +18,10 @@ from tests.support.real_cluster_runs import (
     of_ourselves,
     placed,
     placements,
-    reasons,
     step,
-    through,
 )
 from tests.support.real_kubernetes import RealCluster
-from tests.support.servers import Proxy, proxied, until
+from tests.support.servers import until
 
 
 def api(real: RealCluster, method: str, path: str, body: Any) -> Any:
@@ -36,12 +31,6 @@ def api(real: RealCluster, method: str, path: str, body: Any) -> Any:
     answer = http.request(method, real.url + path, body=json.dumps(body), headers=headers)
     assert answer.status // 100 == 2, answer.data
     return answer.json()
-
-
-@pytest.fixture
-def proxy(real_cluster: RealCluster) -> Iterator[Proxy]:
-    with proxied(int(real_cluster.url.rpartition(":")[2])) as found:
-        yield found
 
 
 def events_of(folder: RunFolder, pod: str) -> dict[str, Event]:
@@ -97,50 +86,6 @@ def test_evicted_pods_end_whether_drained_or_evicted_by_their_node(
         for name in ("drained", "pressed"):
             until(lambda name=name: last_spans(folder, namespace)[name, RUNNING].ended_at, f"the end of {name}")
     assert events_of(folder, "pressed")["Evicted"].message == said["message"]
-
-
-@pytest.mark.soak
-def test_a_watch_that_is_closed_every_five_seconds_loses_nothing(
-    real_cluster: RealCluster, namespace: str, proxy: Proxy, tmp_path: Path
-) -> None:
-    with observing(tmp_path, kubeconfig=through(proxy, real_cluster, tmp_path)) as (_, folder):
-        pause = threading.Event()
-        for k in range(60):
-            step(real_cluster, namespace, f"train-{k}", cpu="10m")
-            pause.wait(0.5)
-            if k % 10 == 9:
-                proxy.cut()
-        until(lambda: placements(folder, namespace) == 60, "sixty placements")
-    assert GAP not in reasons(folder)
-    assert proxy.accepted >= 6 * 6
-
-
-@pytest.mark.soak
-def test_five_thousand_pods_are_all_known_after_the_history_expired(
-    real_cluster: RealCluster, namespace: str, proxy: Proxy, tmp_path: Path
-) -> None:
-    with observing(tmp_path, kubeconfig=through(proxy, real_cluster, tmp_path)) as (_, folder):
-        with ThreadPoolExecutor(8) as makers:
-            list(makers.map(lambda k: _unscheduled(real_cluster, namespace, f"pod-{k}"), range(2500)))
-        proxy.refuses = True
-        proxy.cut()
-        with ThreadPoolExecutor(8) as makers:
-            list(makers.map(lambda k: _unscheduled(real_cluster, namespace, f"pod-{k}"), range(2500, 5000)))
-        real_cluster.compact()
-        proxy.refuses = False
-        until(lambda: len({pod for pod, _ in last_spans(folder, namespace)}) == 5000, "five thousand pods", 120)
-
-
-def _unscheduled(real: RealCluster, namespace: str, name: str) -> None:
-    """A pod of a run that no scheduler handles."""
-    labels = {"pipeline/runid": namespace, "workflows.argoproj.io/workflow": "wf"}
-    spec = {"schedulerName": "nobody", "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
-    api(
-        real,
-        "POST",
-        f"/api/v1/namespaces/{namespace}/pods",
-        {"metadata": {"name": name, "labels": labels}, "spec": spec},
-    )
 
 
 def test_claims_are_followed_and_metadata_can_be_watched_alone(

@@ -1,6 +1,5 @@
 """The cluster collector during and after an outage of a real API server."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +12,6 @@ from tests.support.real_cluster_runs import (
     observing,
     of_ourselves,
     placed,
-    placements,
     reasons,
     step,
     through,
@@ -58,18 +56,3 @@ def test_everything_is_listed_again_after_an_unobserved_restart_of_the_api_serve
         until(lambda: placed(folder, "default", "after"), "the pod after it")
     assert GAP in reasons(folder)
     assert any("expired" in event.message for event in of_ourselves(folder))
-
-
-@pytest.mark.soak
-def test_a_minute_without_an_api_server_is_recorded_and_loses_nothing(own_cluster: RealCluster, tmp_path: Path) -> None:
-    with observing(tmp_path, kubeconfig=str(own_cluster.kubeconfig)) as (_, folder):
-        step(own_cluster, "default", "before")
-        until(lambda: placed(folder, "default", "before"), "the first pod")
-        own_cluster.stop_api()
-        threading.Event().wait(60)
-        own_cluster.start_api()
-        step(own_cluster, "default", "after")
-        until(lambda: placed(folder, "default", "after"), "the pod after it", 60)
-        until(lambda: placements(folder, "default") == 2, "both placements", 60)
-    absent = [event for event in of_ourselves(folder) if event.reason in {GAP, "Resumed"}]
-    assert {event.object for event in absent} >= {"kubernetes nodes", "kubernetes pods", "kubernetes events"}

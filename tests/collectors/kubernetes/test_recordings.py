@@ -15,7 +15,7 @@ from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Event, Node, Span
-from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
+from harness.model.phases import RUNNING, STARTING, UNSCHEDULABLE
 from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
@@ -89,32 +89,11 @@ def test_an_event_that_became_a_series_is_recorded_again(tmp_path: Path) -> None
     assert sum(each.count for each in told) == sum(each.get("reason") == "FailedScheduling" for each in objects) == 7
 
 
-def test_a_preempted_pod_ends_and_its_successor_had_to_wait(tmp_path: Path) -> None:
-    seen = replay(tmp_path, "preempted")
-    assert seen.told("low", "Preempted")[0].run == "preempted"
-    assert seen.phases("low")[RUNNING].ended_at is not None
-    assert UNSCHEDULABLE in seen.phases("urgent")
-
-
-def test_a_drained_pod_ends_at_its_deletion(tmp_path: Path) -> None:
-    phases = replay(tmp_path, "evicted").phases("drained")
-    assert list(phases) == [SCHEDULING, STARTING, RUNNING]
-    assert phases[RUNNING].ended_at is not None
-
-
 def test_a_silent_node_is_not_ready_and_its_pods_are_evicted(tmp_path: Path) -> None:
     seen = replay(tmp_path, "lost")
     assert seen.told("lost", "NodeNotReady")[0].run == "lost"
     assert seen.told("lost", "TaintManagerEviction")[0].run == "lost"
     assert seen.phases("lost")[RUNNING].node == "node-lost"
-
-
-def test_a_container_with_a_failed_pull_and_an_oom_kill_has_both_failures(tmp_path: Path) -> None:
-    seen = replay(tmp_path, "failing")
-    assert seen.told("failing", "ImagePullBackOff")[0].message == 'Back-off pulling image "example.org/train:1"'
-    assert seen.told("failing", "OOMKilled")[0].run == "failing"
-    phases = seen.phases("failing")
-    assert phases[RUNNING].ended_at >= phases[RUNNING].started_at
 
 
 @pytest.mark.parametrize("scene", SCENES)

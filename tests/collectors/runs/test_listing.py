@@ -35,12 +35,6 @@ class TestFollowing:
             Event(T0 + 65 * 10**9, "Run", "a", FAILED, "no space left", "kfp", "a", type="Warning")
         ]
 
-    def test_a_run_first_seen_when_over_is_recorded_once(self, scene: Scene) -> None:
-        scene.platform.put("a", SUCCEEDED, 5, 6)
-        scene.sweep()
-        scene.sweep()
-        assert len(scene.folder.records(Span)) == len(scene.ends()) == 1
-
     def test_cancelling_is_not_the_end(self, scene: Scene) -> None:
         scene.platform.put("a", "CANCELING", 0)
         scene.sweep()
@@ -95,15 +89,6 @@ class TestFollowing:
         scene.lose(1)
         assert scene.sweep() == 2
         assert scene.sweep() == 1
-
-    def test_a_run_that_is_no_longer_listed_is_noted_and_dropped(self, scene: Scene) -> None:
-        scene.platform.put("a", "RUNNING", 0)
-        scene.platform.put("b", "RUNNING", 1)
-        scene.sweep()
-        del scene.platform.runs["a"]
-        scene.sweep()
-        assert [(e.reason, e.object) for e in scene.folder.records(Event)] == [("RunVanished", "a")]
-        assert scene.runs.live().runs == {"RUNNING": 1}
 
     def test_runs_in_flight_are_sampled(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)

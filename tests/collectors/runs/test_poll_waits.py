@@ -25,25 +25,6 @@ def started(path: Path, *names: str, intended: int = 0, schedule: str = "burst")
 
 
 class TestWithoutACluster:
-    def test_nothing_is_listed_before_something_was_submitted(self, tmp_path: Path) -> None:
-        assert Scene(tmp_path, intended=2).waits() == 1000.0
-
-    def test_while_arrivals_are_to_come_few_submissions_afford_no_listing(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, *map(str, range(20)), intended=200)
-        assert scene.waits() == 1000.0
-
-    def test_while_arrivals_are_to_come_many_submissions_afford_listings(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, *map(str, range(150)), intended=200)
-        assert scene.waits() == 5.0
-
-    def test_after_the_last_arrival_polls_become_rarer(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, "a", "b")
-        waits = []
-        for _ in range(5):
-            waits.append(scene.waits())
-            scene.poll()
-        assert waits == [4.0, 2.0, 3.0, 4.5, 6.75]
-
     def test_a_slow_platform_is_left_alone_after_its_response(self, tmp_path: Path) -> None:
         scene = started(tmp_path, *map(str, range(150)), intended=200)
         scene.answers_in_s = 30.0
@@ -56,63 +37,8 @@ class TestWithoutACluster:
         scene.miss(8)
         assert scene.waits() <= 4.0
 
-    def test_arrivals_of_a_lost_worker_count_as_arrived_once_the_load_drains(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, "a", intended=9)
-        scene.folder.write_live("load", {"stage": "draining"})
-        assert scene.waits() <= 4.0
-
-    def test_without_a_load_the_interval_grows_to_a_minute(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path, intended=0, schedule="")
-        scene.now_s = 500.0
-        scene.poll()
-        assert scene.waits() == 60.0
-
-    def test_nothing_is_polled_when_all_runs_are_over(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, "a")
-        scene.platform.put("a", SUCCEEDED, 0, 3)
-        scene.sweep()
-        assert scene.waits() == 1000.0
-
 
 class TestWithACluster:
-    def test_it_polls_soon_after_the_last_pod_has_ended(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, "a", "b")
-        scene.waits()
-        scene.observation.activity.worked = {"a"}
-        scene.observation.activity.pods = 3
-        scene.now_s += 60.0
-        scene.poll()
-        assert scene.waits(15.0) == 15.0
-        scene.observation.activity.pods = 0
-        assert scene.waits() <= 1.0
-
-    def test_a_cluster_in_which_no_pod_has_worked_yet_gives_no_hint(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, "a")
-        scene.waits()
-        scene.observation.activity.worked = {"of another test"}
-        scene.observation.activity.pods = 0
-        scene.now_s += 60.0
-        scene.poll()
-        assert scene.waits() > 20.0
-
-    def test_it_polls_only_once_the_platform_has_persisted_every_end(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, "a", "b")
-        activity = scene.observation.activity
-        activity.worked, activity.persisted = {"a"}, {"of another test": True}
-        assert scene.waits(299.0) == 299.0
-        activity.persisted = {"a": True}
-        assert scene.waits(0.5) == 0.5
-        activity.persisted = {"a": True, "b": True}
-        assert scene.waits() <= 1.0
-
-    def test_without_labelled_workflows_it_polls_all_the_same(self, tmp_path: Path) -> None:
-        scene = started(tmp_path, "a")
-        activity = scene.observation.activity
-        activity.worked, activity.pods, activity.persisted = {"a": True}, 1, {}
-        assert scene.waits(30.0) == 30.0
-        activity.pods = 0
-        assert scene.waits() <= 0.5
-
     @pytest.mark.parametrize("schedule", ["burst", "concurrency"])
     def test_each_end_that_the_cluster_shows_is_reported_at_once_and_listed_when_affordable(
         self, tmp_path: Path, schedule: str

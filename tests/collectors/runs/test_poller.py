@@ -1,7 +1,6 @@
 """What the poller answers to each event: tables, without a platform."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 
@@ -116,22 +115,6 @@ def test_when_pages_are_requested(schedule: str, intended: int, events: list[Eve
     assert requests(machine.on(last)) == answer
 
 
-def test_a_hinted_end_that_is_not_listed_is_polled_for_at_growing_intervals() -> None:
-    machine = poller()
-    machine.on(grew("a"))
-    machine.on(tick(0.25))
-    machine.on(ClusterHint(Activity(pods=0, worked={"a"}, persisted={"a": True})))
-    asked_s = []
-    for quarter in range(2, 200):
-        if AskPage("") in machine.on(tick(quarter / 4)):
-            asked_s.append(quarter / 4)
-            machine.on(listed(quarter / 4, GOING))
-    assert asked_s[0] == 4.0, "the first request beyond the budget"
-    assert len(asked_s) > 3
-    gaps = [later - earlier for earlier, later in pairwise(asked_s)]
-    assert gaps == sorted(gaps)
-
-
 def test_a_run_that_vanishes_is_noted_only_at_the_end_of_the_listing() -> None:
     machine = poller("", 0)
     machine.on(listed(1.0, run("a"), run("b")))
@@ -140,15 +123,6 @@ def test_a_run_that_vanishes_is_noted_only_at_the_end_of_the_listing() -> None:
     notes = [each for each in machine.on(listed(3.0)) if isinstance(each, Note)]
     assert [(note.reason, note.source) for note in notes] == [("RunVanished", "a")]
     assert machine.going == {"b"}
-
-
-def test_in_the_closed_model_ends_that_the_cluster_shows_are_recorded_once() -> None:
-    machine = poller("concurrency", 9)
-    machine.on(grew("a", "b"))
-    machine.on(ClusterHint(Activity(pods=1, worked={"a"}, persisted={"a": False, "of another test": True})))
-    first, second = (machine.on(tick(s)) for s in (0.25, 0.5))
-    assert [each.record.reason for each in first if isinstance(each, Record)] == [FAILED]  # type: ignore[union-attr]
-    assert not any(isinstance(each, Record) for each in second)
 
 
 @pytest.mark.parametrize(("reads_tasks", "asked"), [(True, [AskTasks("b")]), (False, [])])
