@@ -52,25 +52,6 @@ class TestWorkflows:
         assert (event.at, event.reason, event.message) == (at(40), "Error", "no space")
         assert (why.kind, why.object, why.message, why.run) == ("Task", "", "no space", RUN)
 
-    @pytest.mark.parametrize(("phase", "finished", "at_s"), [("Running", None, 2), ("Succeeded", 40, 40)])
-    def test_a_workflow_with_a_complete_status(self, scene: Scene, phase: str, finished: int | None, at_s: int) -> None:
-        """The fields of ``WorkflowStatus`` in Argo 3.4 to 4.1; what has not happened yet is null."""
-        node = {
-            "id": f"{WF}-1", "name": f"{WF}.root.train.executor(0)", "displayName": "executor(0)", "type": "Pod",
-            "templateName": "system-container-impl", "templateScope": f"local/{WF}", "phase": phase,
-            "boundaryID": f"{WF}-0", "startedAt": time(3), "finishedAt": time(39) if finished else None,
-            "progress": "1/1", "resourcesDuration": {"cpu": 53, "memory": 19}, "hostNodeName": "aks-steps-1",
-        }  # fmt: skip
-        status = {
-            "startedAt": time(2), "finishedAt": time(finished) if finished else None, "estimatedDuration": 38,
-            "progress": "1/1", "nodes": {node["id"]: node}, "storedTemplates": {}, "conditions": [{"type": "PodRunning", "status": "False"}],
-            "resourcesDuration": {"cpu": 53, "memory": 19}, "artifactRepositoryRef": {"default": True},
-            "artifactGCStatus": {"notSpecified": True}, "taskResultsCompletionStatus": {node["id"]: True},
-        }  # fmt: skip
-        scene.workflows.see("MODIFIED", workflow(phase, **status))
-        (event,) = scene.folder.records(Event)
-        assert (event.at, event.reason, event.run, event.message) == (at(at_s), phase, RUN, "")
-
     def test_an_end_is_persisted_once_the_platform_labels_it(self, scene: Scene) -> None:
         scene.workflows.see("ADDED", workflow("Succeeded"))
         assert not scene.workflows.persisted

@@ -3,18 +3,12 @@
 The pages in fixtures/ are cut to the names that the profiles ask for; fixtures/README.md tells how they were recorded.
 """
 
-import threading
 from pathlib import Path
 
 import pytest
 
-from harness.collectors.metrics import prometheus
 from harness.collectors.metrics.profiles_file import load
 from harness.collectors.metrics.scraping import Scrape, parse, samples
-from harness.model import Sample
-from harness.store import RunFolder
-from tests.support.prometheus_server import observation, real_prometheus
-from tests.support.servers import Served, until
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LENGTH_S = 5.0  # between the two scrapes of a page
@@ -37,28 +31,6 @@ def test_every_metric_of_mysql_is_found_at_a_real_exporter() -> None:
     assert values["mysql_most_connections", ""] == 151.0
     assert values["mysql_slow_queries_per_s", ""] == 10 / LENGTH_S
     assert values["mysql_connection_errors_per_s", "max_connections"] == 0.0
-
-
-def test_a_real_prometheus_that_scrapes_the_recorded_pages_has_every_metric_of_mysql(tmp_path: Path) -> None:
-    page = (FIXTURES / "mysqld_exporter.after.txt").read_text()
-    with (
-        Served(lambda _path, _query: (200, page)) as exporter,
-        real_prometheus(tmp_path, exporter.url) as url,
-        RunFolder(tmp_path).recorder() as recorder,
-    ):
-        about = observation(tmp_path, recorder, prometheus=url, scrape_every_s=1.0, profiles=("mysql",))
-        collector = prometheus.open_collector(about)
-        assert collector is not None
-        until(lambda: collector._api.existing(["mysql_up"]), "the first scrape")
-        stop = threading.Event()
-        thread = threading.Thread(target=collector.collect, args=(stop,), daemon=True)
-        thread.start()
-        wanted = {metric.name for metric in load("mysql").metrics}
-        folder = RunFolder(tmp_path)
-        until(lambda: {sample.metric for sample in folder.records(Sample)} >= wanted, "every metric")
-        stop.set()
-        thread.join(20)
-    assert {s.value for s in folder.records(Sample) if s.metric == "mysql_most_connections"} == {151.0}
 
 
 # As the sources say it: names, labels and kinds; the numbers are made up.

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +23,6 @@ from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets.credentials import Credentials
 from tests.support.prometheus_server import observation, real_prometheus
-from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import Answer, Served, until
 
 PAGE = """\
@@ -64,6 +62,13 @@ class TestProfiles:
         path.write_text(text)
         with pytest.raises(ConfigError, match=says):
             load(str(path))
+
+    def test_a_profile_of_ones_own_is_read(self, tmp_path: Path) -> None:
+        (tmp_path / "own.yaml").write_text(
+            "title: mine\nmetrics: [{name: a_s, any_of: [a, b], kind: histogram, by: [verb]}]"
+        )
+        (metric,) = load(str(tmp_path / "own.yaml")).metrics
+        assert metric == Metric(name="a_s", any_of=("a", "b"), kind=Kind.HISTOGRAM, by=("verb",))
 
     def test_an_unknown_profile_is_reported_with_the_known_ones(self) -> None:
         with pytest.raises(ConfigError, match=r"profiles are: .*kfp"):
@@ -300,48 +305,3 @@ def test_a_server_that_is_not_a_prometheus_is_unreachable(body: bytes, said: str
     api = prometheus.PrometheusApi(lambda _request: HttpAnswer(200, body))
     with pytest.raises(UnreachableError, match=said):
         api.existing(["up"])
-
-
-def test_a_prometheus_that_scrapes_a_real_api_server_is_queried_with_a_custom_profile(
-    real_cluster: RealCluster, tmp_path: Path
-) -> None:
-    own = tmp_path / "own.yaml"
-    requests = {
-        "name": "apiserver_requests_per_s",
-        "any_of": ["apiserver_request_total"],
-        "kind": "counter",
-        "by": ["verb"],
-    }
-    seconds = {
-        "name": "apiserver_seconds",
-        "any_of": ["apiserver_request_duration_seconds"],
-        "kind": "histogram",
-        "by": ["verb"],
-    }
-    own.write_text(yaml.safe_dump({"title": "the API server", "metrics": [requests, seconds]}))
-    how = {
-        "scheme": "https", "authorization": {"credentials": real_cluster.token},
-        "tls_config": {"ca_file": str(real_cluster.ca)},
-    }  # fmt: skip
-    with (
-        real_prometheus(tmp_path, real_cluster.url, **how) as url,
-        RunFolder(tmp_path).recorder() as recorder,
-    ):
-        collector = prometheus.open_collector(
-            observation(tmp_path, recorder, prometheus=url, scrape_every_s=1.0, profiles=(str(own),))
-        )
-        assert collector is not None
-        until(lambda: collector._api.existing(["apiserver_request_total"]), "the first scrape")
-        stop = threading.Event()
-        thread = threading.Thread(target=collector.collect, args=(stop,), daemon=True)
-        thread.start()
-        folder = RunFolder(tmp_path)
-        until(lambda: {"GET", "LIST"} <= _verbs(folder, "apiserver_requests_per_s"), "rates by verb")
-        until(lambda: _verbs(folder, "apiserver_seconds"), "quantiles")
-        stop.set()
-        thread.join(20)
-    assert all(0 <= sample.value < 1000 for sample in folder.records(Sample))
-
-
-def _verbs(folder: RunFolder, metric: str) -> set[str]:
-    return {sample.labels["verb"] for sample in folder.records(Sample) if sample.metric == metric}
