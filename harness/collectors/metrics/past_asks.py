@@ -18,7 +18,7 @@ from harness.store.answers import Answers
 
 USAGE = Path(profiles_file.__file__).with_name("profiles") / "past" / "usage.yaml"
 _PROBE = "probe"  # key of an answer
-_STATES_S = 6 * 3600  # of one request for states
+_STATES_S = 8 * 3600  # of one request for states: a day of all sources takes 200 requests
 _MOST_POINTS = 1500  # of a series of one metric
 _LEAST_WINDOW_S = 60  # of rates: jobs are scraped at different intervals
 _SCRAPES = 4  # a rate needs two, and one may be missing or late

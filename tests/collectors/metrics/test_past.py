@@ -3,14 +3,16 @@
 import json
 import threading
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from harness.collectors.metrics import profiles_file
+from harness.collectors.metrics.kube_state_series import ALL
 from harness.collectors.metrics.past import AT_ONCE, WINDOW, Ask, PastReader
-from harness.collectors.metrics.past_asks import parse_matchers
+from harness.collectors.metrics.past_asks import USAGE, Scope, kube_state_asks, metric_asks, parse_matchers
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer, HttpRequest
@@ -177,3 +179,14 @@ def test_matchers_are_those_of_promql(text: str) -> None:
 def test_what_is_no_matcher_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="no labels of series"):
         parse_matchers(text)
+
+
+def test_a_day_takes_at_most_200_requests_even_where_every_series_of_every_component_is_there():
+    profiles = [profiles_file.load(each, ("kubeflow",)) for each in (*profiles_file.names(), str(USAGE))]
+    names = {name for series in ALL for name in series.names}
+    names |= {name + metric.suffix for each in profiles for metric in each.metrics for name in metric.any_of}
+    scope = Scope(0, 86_400, "", 30, exported=False, names=tuple(sorted(names)))
+    asked = [*chain.from_iterable(asks for _, asks in kube_state_asks(scope, ""))]
+    asked += chain.from_iterable(metric.asks for metric in metric_asks(scope, None, ("kubeflow",)))
+    assert {ask.name.partition("-")[0] for ask in asked} >= {series.name for series in ALL}
+    assert len(asked) <= 200
