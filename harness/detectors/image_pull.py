@@ -34,23 +34,29 @@ _FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
-    if Capability.POD_EVENTS.observed(timeline) or timeline.of_runs(PULLING).any():
+    if Capability.POD_EVENTS.observed(timeline):
         return _found(timeline, "Image pulls are slow")
+    if timeline.of_runs(PULLING).any():  # inferred from scrapes
+        return _inferred(timeline)
     starting = critical_path(timeline).shares[STARTING]
     if starting < _STARTING:
         return []
     likely = with_likely_pulls(timeline)
     if likely is not None:
-        return [
-            replace(finding, confidence=min(finding.confidence, _NO_EVENTS), evidence=(_OF_STARTS, *finding.evidence))
-            for finding in _found(likely, "Pods start slowly on new nodes, as if they pulled images")
-        ]
+        return _inferred(likely)
     if starting >= _SHARE:
         raise CannotJudgeError(
             f"pods took {starting:.0%} of the runs' time to start, and without pod events pulls can't be told from the "
             "rest of a start"
         )
     return []
+
+
+def _inferred(timeline: Timeline) -> list[Finding]:
+    return [
+        replace(finding, confidence=min(finding.confidence, _NO_EVENTS), evidence=(_OF_STARTS, *finding.evidence))
+        for finding in _found(timeline, "Pods start slowly on new nodes, as if they pulled images")
+    ]
 
 
 def _found(timeline: Timeline, what: str) -> list[Finding]:

@@ -17,6 +17,7 @@ OVERSTATED_EARLY = True
 FAULTS = ("nodes-exhausted",)
 
 _MUCH, _PULLS = 0.3, 0.2  # of the runs' time, and of the wait
+_LACKING = 0.5  # of the nodes that could take the pods: where nodes are full, it is nearly all of them
 _LATE = 0.8  # of what more nodes save, nodes that come sooner save, too, and those explain the wait first
 
 
@@ -34,6 +35,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = lacking(timeline)
     if found is not None and found.too_large and not wait.grew:
         return []  # the pods that wait fit on no node
+    if found is not None and not wait.lacks and max(found.shares.values(), default=0.0) < _LACKING:
+        return []  # nothing says that nodes are full, and by requests they have room
     return [
         Finding(
             NAME,

@@ -135,7 +135,7 @@ def dump(
 ) -> Iterator[str]:
     """The lines of all scrapes in OpenMetrics' format; labels and annotations are allowed."""
     for manifest, gone_s in found:
-        changes = sorted(_stamps(manifest))
+        changes = sorted(stamps(manifest))
         texts: dict[int, list[str]] = {}
         last_s = int(min(end_s, gone_s or end_s))
         for at_s in range(-(-max(start_s, int(changes[0])) // EVERY_S) * EVERY_S, last_s + 1, EVERY_S):
@@ -150,14 +150,14 @@ def dump(
                 yield f"{text} {at_s}\n"
 
 
-def _stamps(value: Any) -> Iterator[float]:
+def stamps(value: Any) -> Iterator[float]:
     """All instants in an object, at which it may change."""
     if isinstance(value, dict):
         for each in value.values():
-            yield from _stamps(each)
+            yield from stamps(each)
     elif isinstance(value, list):
         for each in value:
-            yield from _stamps(each)
+            yield from stamps(each)
     elif isinstance(value, str) and value.endswith("Z") and value[:2] == "20":
         yield datetime.fromisoformat(value).timestamp()
 

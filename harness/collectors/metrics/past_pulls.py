@@ -24,10 +24,10 @@ class Start(NamedTuple):
         """From one to the other."""
         return self.started - self.scheduled
 
-    def pull(self, usual_s: float) -> tuple[Manifest, Manifest]:
-        """The kubelet's events about it, where a start without one takes so long."""
+    def pull(self, ended: float) -> tuple[Manifest, Manifest]:
+        """The kubelet's events about it."""
         about = {"involvedObject": {"uid": self.uid}, "metadata": {}}
-        first, last = _text(self.scheduled), _text(self.started - usual_s)
+        first, last = _text(self.scheduled), _text(ended)
         return (
             {**about, "reason": "Pulling", "message": f'Pulling image "{self.image}"', "firstTimestamp": first},
             {**about, "reason": "Pulled", "message": f'Successfully pulled image "{self.image}"',
@@ -38,7 +38,8 @@ class Start(NamedTuple):
 def inferred_pulls(found: Iterable[Start]) -> Mapping[str, tuple[Manifest, Manifest]]:
     """The kubelet's events of pulls, by the uids of pods: by how much a pod's start took longer than usual.
 
-    Only of pods that were placed on a node before the first one with that image had started there.
+    Only of pods that were placed on a node before the first one with that image had started there, and until then: what
+    they wait for afterwards is something else.
     """
     starts = sorted(found)
     there: dict[tuple[str, str], float] = {}
@@ -47,8 +48,8 @@ def inferred_pulls(found: Iterable[Start]) -> Mapping[str, tuple[Manifest, Manif
         there[key] = min(there.get(key, start.started), start.started)
     warm = [each.length_s for each in starts if each.scheduled > there[each.node, each.image]]
     usual_s = median(warm) if warm else min((each.length_s for each in starts), default=0.0)
-    cold = (each for each in starts if each.scheduled <= there[each.node, each.image])
-    return {each.uid: each.pull(usual_s) for each in cold if each.length_s - usual_s > _PULLED_S}
+    ends = {each: there[each.node, each.image] - usual_s for each in starts}
+    return {each.uid: each.pull(ended) for each, ended in ends.items() if ended - each.scheduled > _PULLED_S}
 
 
 def _text(at_s: float) -> str:

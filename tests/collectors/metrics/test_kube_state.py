@@ -214,10 +214,11 @@ def start(node: str, scheduled: float, started: float) -> Start:
         ([start("a", 0, 30), start("a", 40, 43), start("b", 50, 80)], {"a-0": 27, "b-50": 27}),
         (
             [start("a", 0, 30), start("a", 10, 31), start("a", 40, 43)],
-            {"a-0": 27, "a-10": 18},
+            {"a-0": 27, "a-10": 17},
         ),  # it waits for the first
         ([start("a", 0, 3), start("a", 40, 80), start("a", 90, 93)], {}),  # the image was there: something else is slow
         ([start("a", 0, 4), start("b", 0, 3), start("a", 9, 12)], {}),
+        ([start("a", 0, 3), start("a", 0.5, 280), start("a", 9, 12)], {}),  # the image was there
         ([], {}),
     ],
 )
