@@ -1,34 +1,28 @@
 """The findings against the truth, on installations drawn from a written distribution.
 
     python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--scheduler ADDRESS] [--keep DIR]
-                                   [--fit [--also SEED:TESTS]]
 
 `tests.support.injection.installations` says what is drawn, `tests.support.injection.judging` what is true: each test is
 simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--keep` keeps what was
 simulated in a folder, and uses it again: after a change of detectors the same tests are judged in seconds; after a
-change of the simulator, of the distribution or of a removal, take another folder. `--fit`, after a change of the
-detectors' judgement, corrects their confidence by these tests (`harness/detectors/confidence_shifts.py`): a call with
-another seed then shows what it is worth.
+change of the simulator, of the distribution or of a removal, take another folder.
 """
 
 import argparse
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from harness.cli.sweep_bar import SweepBar
-from harness.detectors import confidence_shifts
-from harness.detectors.confidence_shifts import SHIFTS
 from harness.planning.sweeps import Sweep, open_workers, usable_cores
 from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import Answer, Truth, Verdict, judged
-from tests.support.injection.reliability import Tenth, fitted, reliability
+from tests.support.injection.reliability import Tenth, reliability
 
-SHIFTS_FILE = Path(confidence_shifts.__file__)
 _ENOUGH = 20  # findings of a tenth, for its difference to count
 FIRST, IN_3, FALSE, UNCONFIRMED, OFF = 0.95, 0.99, 0.02, 0.05, 0.07  # what is promised
 
@@ -52,9 +46,7 @@ def main() -> int:
     options = _options()
     lines = [f"seed {options.seed}, {options.tests} tests", ""]
     print(lines[0], flush=True)
-    if options.fit:
-        return _fit(options)
-    tests = [*judge_all(options, SHIFTS)]
+    tests = [*judge_all(options)]
     kept, table = _accuracy(tests)
     tenths = reliability(each.verdict for each in tests)
     unconfirmed, early = _live(tests)
@@ -71,36 +63,20 @@ def main() -> int:
     )
 
 
-def judge_all(options: argparse.Namespace, shifts: Mapping[str, float]) -> Iterator[Test]:
+def judge_all(options: argparse.Namespace) -> Iterator[Test]:
     """The drawn tests and their verdicts, in order, whatever they are simulated on."""
-    judge = partial(_judged, options.seed, shifts, options.keep)
+    judge = partial(_judged, options.seed, options.keep)
     with SweepBar("") as bar, open_workers(options.jobs, options.scheduler, bar) as workers:
         bar.expect(options.tests)
         yield from Sweep(judge, workers).map(range(options.tests))
 
 
-def _judged(seed: int, shifts: Mapping[str, float], keep: Path | None, number: int) -> Test:
+def _judged(seed: int, keep: Path | None, number: int) -> Test:
     installation = draw(seed, number)
     place = keep / str(seed) / str(number) if keep is not None else None
     if place is not None:
         place.mkdir(parents=True, exist_ok=True)
-    return Test(number, installation, judged(installation, shifts, place))
-
-
-# --- fitting the confidence --------------------------------------------------------------------------------------
-
-
-def _fit(options: argparse.Namespace) -> int:
-    drawn = [(options.seed, options.tests), *options.also]
-    each = [argparse.Namespace(**{**vars(options), "seed": seed, "tests": tests}) for seed, tests in drawn]
-    shifts = fitted([named for part in each for test in judge_all(part, {}) for named in test.verdict.named])
-    head, _, _ = SHIFTS_FILE.read_text(encoding="utf-8").partition("SHIFTS:")
-    rows = "".join(f'    "{name}": {shift:.2f},\n' for name, shift in sorted(shifts.items()))
-    fitted_to = "".join(f"    # {tests} tests of seed {seed}\n" for seed, tests in drawn)
-    written = f"SHIFTS: Mapping[str, float] = {{\n{fitted_to}{rows}}}\n"
-    SHIFTS_FILE.write_text(head + written, encoding="utf-8")
-    print(written, end="")
-    return 0
+    return Test(number, installation, judged(installation, place))
 
 
 # --- which finding comes first -----------------------------------------------------------------------------------
@@ -220,22 +196,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=usable_cores(), help="processes (default: cores)")
     parser.add_argument("--scheduler", default="", metavar="tcp://HOST:PORT", help="a Dask scheduler's workers instead")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was simulated, and use it again")
-    parser.add_argument("--fit", action="store_true", help="correct the confidence by these tests, and show no more")
-    parser.add_argument(
-        "--also",
-        action="append",
-        default=[],
-        type=_seed_and_tests,
-        metavar="SEED:TESTS",
-        help="with --fit: further ones",
-    )
     parser.add_argument("--show", action="store_true", help="print every test, not only those with a wrong answer")
     return parser.parse_args()
-
-
-def _seed_and_tests(text: str) -> tuple[int, int]:
-    seed, tests = map(int, text.split(":"))
-    return seed, tests
 
 
 if __name__ == "__main__":

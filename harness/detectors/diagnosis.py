@@ -10,8 +10,6 @@ from typing import cast
 from harness.analysis.timeline import Timeline
 from harness.analysis.validity import validity
 from harness.detectors.capability import Capability
-from harness.detectors.confidence import calibrated
-from harness.detectors.confidence_shifts import SHIFTS
 from harness.detectors.detector import CannotJudgeError, Detector, slowed
 from harness.detectors.gaps import OF_KUBERNETES, gaps
 from harness.detectors.ranking import ranked, unexplained
@@ -44,12 +42,11 @@ def detectors() -> list[Detector]:
     return sorted(found, key=lambda detector: detector.NAME)
 
 
-def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_on: bool = False) -> Diagnosis:
+def diagnose(timeline: Timeline, *, going_on: bool = False) -> Diagnosis:
     """Run every detector that applies to the target; findings come ranked, the costliest and surest first.
 
     Args:
         timeline: what was observed.
-        shifts: correct the findings' confidence, see `harness.detectors.confidence`.
         going_on: the test goes on: what early runs overstate is not judged while most runs are young,
             or as long as it costs little.
     """
@@ -77,9 +74,8 @@ def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS, *, going_
     explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
     for detector in asked:
         explained_by |= getattr(detector, "EXPLAINED_ROWS", {})
-    sure, unsure = calibrated(unexplained(findings, explained_by), shifts)
-    kept = _without_last_resorts(sure, asked)
-    return Diagnosis(validity(timeline), ranked(kept), (*not_judged, *unsure), tuple(with_less))
+    kept = _without_last_resorts([*unexplained(findings, explained_by)], asked)
+    return Diagnosis(validity(timeline), ranked(kept), tuple(not_judged), tuple(with_less))
 
 
 def _without_last_resorts(findings: Sequence[Finding], asked: Sequence[Detector]) -> tuple[Finding, ...]:

@@ -38,7 +38,7 @@ def test_words_about_an_adapter_make_it_sure_and_a_plain_500_possible(words, tit
 
 @pytest.mark.parametrize(("word", "named"), [(CALLING, "failures"), ("HTTP 502 · Bad Gateway", "gateway-error")])
 def test_a_worker_that_was_killed_is_no_adapter(word, named, tmp_path):
-    found = diagnose(failing(lambda seq: word * (seq % 5 == 0)).timeline(tmp_path), {}).findings
+    found = diagnose(failing(lambda seq: word * (seq % 5 == 0)).timeline(tmp_path)).findings
     assert [each.name for each in found] == [named]
 
 
@@ -48,7 +48,7 @@ def test_plain_500s_are_not_reported_as_unexplained_too(tmp_path):
 
 
 def test_a_plain_500_of_another_platform_says_nothing(tmp_path):
-    found = diagnose(steady(60, fails=lambda seq: PLAIN * (seq % 5 == 0)).timeline(tmp_path), {}).findings
+    found = diagnose(steady(60, fails=lambda seq: PLAIN * (seq % 5 == 0)).timeline(tmp_path)).findings
     assert "failures" in [each.name for each in found]
 
 

@@ -114,7 +114,7 @@ def test_a_cap_on_parallelism_is_not_blamed_for_a_lock(message, first, tmp_path)
     if message:
         for seq in range(10, 60):
             story.event(1.0, "Task", "", "PENDING", message, run=f"run-{seq:04d}", type="Warning")
-    found = {finding.name: finding for finding in diagnose(story.timeline(tmp_path), {}).findings}
+    found = {finding.name: finding for finding in diagnose(story.timeline(tmp_path)).findings}
     assert next(iter(found)) == first
     assert found["parallelism-cap"].confidence == (0.1 if message else 0.9)
 

@@ -134,7 +134,7 @@ def test_a_node_that_its_cloud_announces_to_take_back_counts_as_spot(reason, tmp
     ]  # fmt: skip
     for node in {each.name for each in story.records if getattr(each, "gone_at", None) is not None}:
         story.event(55.0, "Node", node, reason, "Spot interruption warning was triggered")
-    (first, *_) = diagnose(story.timeline(tmp_path), {}).findings
+    (first, *_) = diagnose(story.timeline(tmp_path)).findings
     assert (first.name, first.confidence) == ("spot-evictions", 0.85)
 
 
@@ -169,7 +169,7 @@ def test_a_pool_whose_spot_machines_never_come_back_is_named_while_pods_wait_for
 def test_slow_nodes_are_named_by_what_quicker_ones_would_save(number, named):
     """Runs waited for 12 % of their time for nodes that came after 6 min, and 4 % for others."""
     drawn = draw({310: 660090, 75: 660091}[number], number)
-    found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile), {}).findings
+    found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)).findings
     assert ("autoscaler-slow" in [each.name for each in found]) is named
 
 
@@ -178,7 +178,7 @@ def test_where_pods_wait_for_those_that_pull_or_store_a_maximum_of_nodes_is_no_f
     """The autoscaler is at its maximum, and a higher one gains nothing there."""
     drawn = draw(seed, number)
     timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
-    found = {each.name: each for each in diagnose(timeline, {}).findings}
+    found = {each.name: each for each in diagnose(timeline).findings}
     assert "autoscaler-at-max" in found
     assert found["autoscaler-at-max"].confidence < 0.5
 
@@ -189,7 +189,7 @@ def test_where_others_pull_and_nobody_waits_for_that_waits_for_nodes_count(tmp_p
     held = scheduling_wait(timeline).holders
     assert held.pulling > 0.7
     assert held.queued_by_pulls < 0.01
-    assert diagnose(timeline, {}).findings[0].name == "autoscaler-at-max"
+    assert diagnose(timeline).findings[0].name == "autoscaler-at-max"
 
 
 @pytest.mark.parametrize(

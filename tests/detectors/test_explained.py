@@ -17,7 +17,7 @@ from tests.support.injection.installations import draw
 )
 def test_the_time_of_repeated_attempts_is_that_of_what_makes_them_fail(seed, number, first, explained):
     drawn = draw(seed, number)
-    found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile), {}).findings
+    found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)).findings
     sure = {finding.name: finding.confidence for finding in found}
     assert found[0].name == first
     assert sure[first] > 0.6

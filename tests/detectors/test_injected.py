@@ -59,13 +59,13 @@ def test_two_faults_are_both_found_and_the_one_that_fails_runs_comes_first(tmp_p
 @pytest.mark.parametrize(("every", "confidence"), [(3, 0.97), (2, 0.97), (1, 0.1)])
 def test_pulls_of_runs_that_mostly_fail_are_unlikely_to_be_what_holds_them_up(every, confidence, tmp_path):
     both = steady(pull=9.0, fails=lambda seq: "OOMKilled: container main" if seq % every == 0 else "")
-    found = {f.name: f.confidence for f in diagnose(both.timeline(tmp_path), {}).findings}
+    found = {f.name: f.confidence for f in diagnose(both.timeline(tmp_path)).findings}
     assert found["image-pull"] == confidence
 
 
 @pytest.mark.parametrize(("driver", "count", "sure"), [(0.6, 40, None), (6.0, 40, 0.95), (6.0, 10, 0.5)])
 def test_slow_drivers_are_found_with_less_confidence_for_few_runs(driver, count, sure, tmp_path):
-    diagnosis = diagnose(steady(count, driver=driver, work=driver / 5).timeline(tmp_path), {})
+    diagnosis = diagnose(steady(count, driver=driver, work=driver / 5).timeline(tmp_path))
     found = [finding for finding in diagnosis.findings if finding.name == "driver-overhead"]
     assert [finding.confidence for finding in found] == ([] if sure is None else [sure])
 
@@ -93,7 +93,7 @@ def test_storing_counts_with_what_the_next_step_reads(work, confidence, tmp_path
     story = steady(40, work=work, store=2.0)
     for second in range(5, 160, 10):
         story.sample(float(second), STORE_PROBE_SECONDS, 1.5, operation="PUT", bucket="mlpipeline")
-    diagnosis = diagnose(story.timeline(tmp_path), {})
+    diagnosis = diagnose(story.timeline(tmp_path))
     found = [finding.confidence for finding in diagnosis.findings if finding.name == "store-slow"]
     assert found == [confidence]
 
@@ -223,7 +223,7 @@ def test_a_run_out_of_memory_counts_though_its_pod_only_says_exit_code_137(runs,
 
 def test_a_sigkill_without_the_kubelet_s_reason_is_probably_for_memory(tmp_path):
     story = steady(40, fails=lambda seq: "main: Error (exit code 137)" if seq % 4 == 0 else "")
-    (finding,) = diagnose(story.timeline(tmp_path), {}).findings
+    (finding,) = diagnose(story.timeline(tmp_path)).findings
     assert (finding.name, finding.confidence) == ("oom", 0.6)
     assert "25% of the runs failed with exit code 137" in finding.title
 

@@ -84,7 +84,7 @@ def test_what_kubernetes_shows_of_the_replicas_tells_that_one_did_all_the_work(w
     case = Case(("lb-imbalance@0s",), runs=150, over_s=60.0, profile="hetida-least-connections", without=without)
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=2)
     timeline = simulated(case, 2.0, 3, profile)
-    found = diagnose(timeline, {}).findings
+    found = diagnose(timeline).findings
     assert (found[0].name, found[0].confidence) == ("lb-imbalance", confidence)
     assert says in found[0].evidence[0].statement
     assert saturation(timeline).in_one
@@ -129,7 +129,7 @@ def test_idle_replicas_show_only_with_their_number():
     """The same, where Kubernetes is not observed: two workers are as busy as those of the only replica."""
     case = Case(("lb-imbalance@0s",), runs=150, over_s=60.0, profile="hetida-least-connections", without=_REPLICAS)
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=2)
-    full = diagnose(simulated(case, 2.0, 3, profile), {}).findings[0]
+    full = diagnose(simulated(case, 2.0, 3, profile)).findings[0]
     assert full.name == "runtime-saturated"
     assert "First see whether all of its replicas have work" in full.fix
 
@@ -137,7 +137,7 @@ def test_idle_replicas_show_only_with_their_number():
 def test_replicas_that_share_the_work_are_full_whatever_kubernetes_shows():
     case = Case(runs=150, over_s=6.0, profile="hetida-least-connections")
     profile = with_runtime(case, names_replicas=False, replicas=5, nodes=5, workers=1)
-    (full,) = diagnose(simulated(case, 2.0, 3, profile), {}).findings
+    (full,) = diagnose(simulated(case, 2.0, 3, profile)).findings
     assert full.name == "runtime-saturated"
     assert "First see" not in full.fix
 
@@ -146,7 +146,7 @@ def test_idle_workers_of_the_only_replica_make_uneven_load_likelier():
     """All went to one replica, of which one of four workers computed."""
     drawn = draw(859424, 200)
     timeline = simulated(replace(drawn.case, without=_REPLICAS), drawn.strength, drawn.seed, drawn.profile)
-    (uneven,) = [each for each in diagnose(timeline, {}).findings if each.name == "lb-imbalance"]
+    (uneven,) = [each for each in diagnose(timeline).findings if each.name == "lb-imbalance"]
     assert uneven.confidence == 0.9
     assert "runtime-0 is the only replica that answered" in uneven.evidence[0].statement
 
@@ -158,7 +158,7 @@ def test_a_single_worker_is_full_though_steps_of_its_executions_overlap_for_a_mo
 
 def test_where_one_replica_did_everything_both_explanations_are_given(tmp_path):
     story = executed(replica=lambda _: 0, queue=lambda _: 9.0, computing=lambda _: 2.5)
-    full, uneven = diagnose(story.timeline(tmp_path), {}).findings[:2]
+    full, uneven = diagnose(story.timeline(tmp_path)).findings[:2]
     assert (full.name, uneven.name) == ("runtime-saturated", "lb-imbalance")
     assert "the load balancer does not use them" in full.fix
     assert uneven.confidence < 0.5 < full.confidence

@@ -120,7 +120,7 @@ def test_an_unreachable_store_is_not_full_unless_its_volume_is(free, first, tmp_
 )
 def test_a_store_that_answers_with_a_bare_error_is_neither_unreachable_nor_left_unnamed(volume, sure, title, tmp_path):
     error = "failed to upload output artifact: https response error StatusCode: 500, api error InternalError: try again"
-    findings = diagnose(failing(error, volume=volume).timeline(tmp_path), {}).findings
+    findings = diagnose(failing(error, volume=volume).timeline(tmp_path)).findings
     assert [each.name for each in findings] == [NAME]
     assert findings[0].confidence == pytest.approx(sure)
     assert title in findings[0].title

@@ -84,7 +84,7 @@ def test_a_store_that_fills_up_is_named_first_from_the_logs_of_failed_steps(
     timeline = simulated(filling(product, 1500), without=without)
     failed = len(failures(timeline))
     assert 5 < failed < RUNS
-    finding = diagnose(timeline, {}).findings[0]
+    finding = diagnose(timeline).findings[0]
     assert finding.name == "store-full"
     assert "failed to upload output artifact" in finding.evidence[0].statement
     code = "XMinioStorageFull" if product is StoreProduct.MINIO else "StatusCode: 500, api error InternalError"

@@ -11,7 +11,7 @@ that can't hold the best one are left out.
 
 import heapq
 import json
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from math import inf
@@ -20,7 +20,6 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from harness.detectors import diagnose
-from harness.detectors.confidence_shifts import SHIFTS
 from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
 from harness.model.phases import LIST_SECONDS, PULLING, SUCCEEDED
@@ -184,17 +183,17 @@ def judge(case: Case, strength: float, seed: int) -> Verdict:
     return judged(Installation(case, profile_of(case), strength, seed))
 
 
-def judged(test: Installation, shifts: Mapping[str, float] = SHIFTS, place: Path | None = None) -> Verdict:
-    """Simulate a test and its counterfactuals, and judge the findings; `shifts` corrects their confidence.
+def judged(test: Installation, place: Path | None = None) -> Verdict:
+    """Simulate a test and its counterfactuals, and judge the findings.
 
     What was simulated stays in `place`, and is not simulated again: that judges changed detectors quickly.
     """
     if place is None:
         with TemporaryDirectory() as passing:
-            return judged(test, shifts, Path(passing))
+            return judged(test, Path(passing))
     timeline = simulated(test.case, test.strength, test.seed, test.profile, place)
-    diagnosis = diagnose(timeline, shifts)
-    early = _early(place, shifts, {finding.name for finding in diagnosis.findings})
+    diagnosis = diagnose(timeline)
+    early = _early(place, {finding.name for finding in diagnosis.findings})
     gain = gains(test, place)
     possible = causes(test.profile, test.case.injected)
     found = tuple(_named(diagnosis.findings, test, gain))
@@ -212,9 +211,9 @@ def judged(test: Installation, shifts: Mapping[str, float] = SHIFTS, place: Path
     return Verdict(test.case.injected, truth, best, found, silent, early)
 
 
-def _early(place: Path, shifts: Mapping[str, float], final: Container[str]) -> tuple[Early, ...]:
+def _early(place: Path, final: Container[str]) -> tuple[Early, ...]:
     """The findings of the live view, compared with those of the whole test."""
-    found = (bottlenecks(diagnose(midway(run_in(place), at), shifts, going_on=True).findings) for at in _EARLY)
+    found = (bottlenecks(diagnose(midway(run_in(place), at), going_on=True).findings) for at in _EARLY)
     return tuple(Early(name, confirmed=name in final) for names in found for name in names)
 
 
