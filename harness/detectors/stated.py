@@ -33,7 +33,7 @@ UNKNOWN = "unknown-reason"
 _BY_STORE, _BY_SPOT = {"store-unreachable-from-old-nodes": 0.0, "store-full": 0.0}, {"spot-evictions": 0.0}
 EXPLAINED_ROWS = {"store-unreachable": _BY_STORE} | dict.fromkeys(
     ("node-gone", "node-shutdown", "node-lost", "node-not-ready", "taint-eviction", "evicted-by-taint-manager",
-     "preempted-by-scheduler", "evicted"),
+     "evicted"),
     _BY_SPOT,
 )  # fmt: skip
 _SPOKEN_OF = frozenset(
@@ -85,7 +85,7 @@ def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:
     if not (waits or stuck or cause.failed or cause.refused or (cause.stuck and cause.row)):
         return
     costs = [
-        slowed(share) if waits else 0.0,
+        slowed(share + (cause.after_s / whole if whole > 0 else 0.0)) if waits else 0.0,
         broke(len({*stuck, *cause.failed}) / runs) if stuck or cause.failed else 0.0,
         refused(timeline, len(cause.refused)) if cause.refused else 0.0,
         slowed(len(cause.stuck) / runs) if cause.stuck else 0.0,

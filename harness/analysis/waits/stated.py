@@ -31,7 +31,25 @@ from harness.reasons.catalogue import BLOCKS, FAILS, predicates
 
 # Messages of a workflow's nodes that only repeat the state of their pods.
 _OF_PODS = ("PodInitializing", "ContainerCreating", "Unschedulable: ")
+_NOT_READY, _UNNAMED = stated("event", "NodeNotReady", "Node is not ready"), "untolerated-taints"
 _WAITING_TASKS = frozenset({"PENDING", "RUNNING"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """What a run waits for after a pod of it is lost.
+
+    Attributes:
+        never: for another one, when the observation ended.
+        created_s: until that was created.
+        began_s: from then until it ran.
+        most_s: that the run waited for pods at all.
+    """
+
+    never: bool
+    created_s: float
+    began_s: float
+    most_s: float
 
 
 @dataclass(slots=True)
@@ -43,6 +61,7 @@ class Cause:
         title: what happened, with names from the text.
         texts: verbatim, by how many spans or runs stated each.
         seconds: by phase and row of `Timeline.runs`: for how long runs waited, or ran in vain.
+        after_s: beside them, from the creation of pods in place of lost ones until these ran.
         shared_s: of these seconds, stated together with nodes that only lack room: whether the cause is one is a guess.
         failed: rows of runs that failed and stated it.
         refused: rows of submissions that the platform rejected with it.
@@ -55,12 +74,21 @@ class Cause:
     title: str
     texts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[str, dict[int, float]] = field(default_factory=dict)
+    after_s: float = 0.0
     shared_s: float = 0.0
     failed: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
     stuck: set[int] = field(default_factory=set)
     pods: dict[str, None] = field(default_factory=dict)
     nodes: dict[str, None] = field(default_factory=dict)
+
+    def lose(self, run: int, waits: _Replaced, share: float) -> None:
+        """Add what a run waits for once a pod of it is lost."""
+        if waits.never:
+            self.stuck.add(run)
+        so_far = self.seconds.setdefault(CONTROLLER, {})
+        so_far[run] = min(so_far.get(run, 0.0) + waits.created_s * share, waits.most_s)
+        self.after_s += waits.began_s * share
 
     @property
     def waited(self) -> Mapping[int, float]:
@@ -129,13 +157,19 @@ def _cause(found: dict[str, Cause], text: str, match: Match) -> Cause:
     return cause
 
 
-def shares_of(text: str, catalogue: Catalogue) -> list[tuple[str, Match, float]]:
+def shares_of(text: str, catalogue: Catalogue, unready: int = 0) -> list[tuple[str, Match, float]]:
     """The parts of a text with their matches and shares, which add up to 1; only the scheduler's has several.
 
     Nodes that are set apart for something else, or that the pod was told not to use, do not count where more of the
-    others would end the wait.
+    others would end the wait. So many nodes were `unready`: these have the taints that the scheduler does not name.
     """
     parts = [(part, catalogue.match(part), count) for part, count in predicates(text)]
+    if unready:
+        lost = catalogue.match(_NOT_READY)
+        parts = [
+            (part, lost if match.row and match.row.name == _UNNAMED and count <= unready else match, count)
+            for part, match, count in parts
+        ]
     if any(match.row and match.row.nodes_help for _, match, _ in parts):
         parts = [each for each in parts if not (each[1].row and each[1].row.beside)]
     whole = sum(count for *_, count in parts)
@@ -154,12 +188,17 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     still = ~np.isfinite(floats(pods, "end_s")[chosen]) & timeline.is_open[row]
     names = timeline.names.take(pods["pod"].to_numpy()[chosen]).to_numpy()
     code, node = reasons.codes.to_numpy()[chosen], pods["node"].to_numpy(dtype=object)[chosen]
-    parts = {each: shares_of(str(reasons.categories[each]), timeline.catalogue) for each in np.unique(code).tolist()}
-    failed, split = {each.row for each in failures(timeline)}, waits_so_far(timeline)
+    events = timeline.events
+    unready = events["object"][(events["kind"] == "Node") & (events["reason"] == "NodeNotReady")].nunique()
+    parts = {
+        each: shares_of(str(reasons.categories[each]), timeline.catalogue, unready) for each in np.unique(code).tolist()
+    }
+    failed = {each.row for each in failures(timeline)}
     ended = np.nan_to_num(floats(pods, "end_s")[chosen], nan=timeline.end_s)
     last = np.full(len(timeline.runs), -np.inf)
     own = pods["row"].to_numpy() >= 0
     np.maximum.at(last, pods["row"].to_numpy()[own], np.nan_to_num(floats(pods, "end_s")[own], nan=np.inf))
+    task, again = pods["task"].cat.codes.to_numpy()[chosen], _Again(timeline)
     for k in range(row.size):
         run, where = int(row[k]), POD_PHASES[phase[k]]
         full = any(match.row and match.row.nodes_help for _, match, _ in parts[int(code[k])])
@@ -176,13 +215,36 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
                     cause.failed.add(run)
                 if match.row is None or match.row.effect != FAILS:
                     continue  # it runs on; what ends a pod costs the work that it had done
-                if timeline.is_open[run] and not still[k] and ended[k] >= last[run]:
-                    cause.stuck.add(run)  # its pod is gone, and no other one came
-                    after_s = max(0.0, min(timeline.end_s - ended[k], _of_run(split, CONTROLLER, run)))
-                    cause.seconds.setdefault(CONTROLLER, {})[run] = after_s
+                if not still[k]:
+                    gone = timeline.is_open[run] and ended[k] >= last[run]  # and no other one came
+                    cause.lose(run, again.waits(run, int(task[k]), ended[k], gone=bool(gone)), share)
             by_run = cause.seconds.setdefault(where, {})
             by_run[run] = by_run.get(run, 0.0) + float(seconds[k]) * share
             cause.shared_s += float(seconds[k]) * share * full
+
+
+class _Again:
+    """When a task that lost its pod got another one."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        pods, order = timeline.pods, np.argsort(timeline.pods["row"].to_numpy(), kind="stable")
+        self._row, self._start = pods["row"].to_numpy()[order], floats(pods, "start_s")[order]
+        self._task = pods["task"].cat.codes.to_numpy()[order]
+        self._runs = pods["phase"].to_numpy()[order] == POD_PHASES.index(RUNNING)
+        self._end_s, self._split = timeline.end_s, waits_so_far(timeline)
+
+    def waits(self, run: int, task: int, ended_s: float, *, gone: bool) -> _Replaced:
+        """From the end of a lost pod; of one that is `gone`, to the end of the observation."""
+        low, high = np.searchsorted(self._row, (run, run + 1))
+        later = (self._task[low:high] == task) & (self._start[low:high] >= ended_s)
+        created_s = float(self._start[low:high][later].min(initial=self._end_s if gone else np.inf))
+        began_s = float(self._start[low:high][later & self._runs[low:high]].min(initial=np.inf))
+        return _Replaced(
+            gone,
+            created_s - ended_s if np.isfinite(created_s) else 0.0,
+            max(began_s - created_s, 0.0) if np.isfinite(began_s) else 0.0,
+            _of_run(self._split, CONTROLLER, run),
+        )
 
 
 def _seconds(timeline: Timeline, chosen: Bools, row: Ints, phase: Ints) -> Floats:

@@ -41,6 +41,16 @@ def test_a_message_of_several_predicates_is_divided_by_their_nodes(text, shares)
     assert found == shares
 
 
+def test_taints_that_the_scheduler_does_not_name_are_those_of_nodes_that_are_not_ready():
+    text = message((2, CPU), (2, "node(s) had untolerated taint(s)"))
+    for unready, names in ((2, ["insufficient-cpu", "node-not-ready"]), (1, ["insufficient-cpu", None])):
+        found = {match.row.name for _, match, _ in shares_of(text, builtin(), unready)}
+        assert found == {name for name in names if name}
+    alone = message((2, "node(s) had untolerated taint(s)"))
+    assert [match.row.name for _, match, _ in shares_of(alone, builtin(), 2)] == ["node-not-ready"]
+    assert [match.row.name for _, match, _ in shares_of(alone, builtin())] == ["untolerated-taints"]
+
+
 @given(
     st.lists(
         st.tuples(st.integers(1, 999), st.sampled_from([CPU, TAINT, SYSTEM, AFFINITY, "gibberish, it seems"])),
@@ -82,13 +92,11 @@ def test_the_time_of_a_phase_is_attributed_to_what_was_stated_in_it(tmp_path):
 
 def test_nodes_are_only_as_full_as_was_stated_and_a_cause_stated_beside_them_is_not_sure(tmp_path):
     shared = {
-        each.name: each for each in diagnose(waiting(40, message((2, CPU), (2, TAINT))).timeline(tmp_path), {}).findings
+        each.name: each for each in diagnose(waiting(40, message((2, CPU), (2, TAINT))).timeline(tmp_path)).findings
     }
     assert shared["untolerated-taint"].confidence == 0.6
     assert "42% of their time" in shared["nodes-exhausted"].title
-    alone = {
-        each.name: each for each in diagnose(waiting(40, message((4, TAINT))).timeline(tmp_path / "2"), {}).findings
-    }
+    alone = {each.name: each for each in diagnose(waiting(40, message((4, TAINT))).timeline(tmp_path / "2")).findings}
     assert alone["untolerated-taint"].confidence == 0.95
     assert "nodes-exhausted" not in alone
 
