@@ -32,7 +32,8 @@ _TOKEN = "not-a-secret"  # of a control plane that lives for one test session on
 _CLIENTS = {"KUBE_FEATURE_WatchListClient": "false"}  # the server has that feature switched off
 _SHOWN = 1000  # of the log of a part that does not start
 _LEASES = "kube-node-lease"
-_HEARTBEAT_S = 10.0  # nodes are considered lost after 40 s without one
+_HEARTBEAT_S = 3.0  # a node is considered lost after 40 s without one, or sooner where a test says so
+_REPORTS = 10  # heartbeats that say that a node is ready, once the API server was away
 
 
 @dataclass(kw_only=True)
@@ -49,6 +50,7 @@ class RealCluster:
     etcd_url: str
     _api: "_ApiServer"
     _nodes: list[str] = field(default_factory=list)
+    _reports: int = 0
 
     def client(self) -> Any:
         """A `kubernetes.client.ApiClient` for this cluster."""
@@ -117,18 +119,23 @@ class RealCluster:
         Reports(kube, namespace).report(Placed(pod, since_s), phase, states)
 
     def heartbeat(self) -> None:
-        """Renew every node's lease once more."""
+        """Renew every node's lease once more; after the API server was away, say that the nodes are ready, too."""
         from kubernetes import client
 
-        leases = client.CoordinationV1Api(self.client())
+        leases, core = client.CoordinationV1Api(self.client()), client.CoreV1Api(self.client())
+        self._reports = max(0, self._reports - 1)
         for name in tuple(self._nodes):
             try:
                 leases.patch_namespaced_lease(name, _LEASES, {"spec": {"renewTime": _precisely_now()}})
+                if self._reports:
+                    core.patch_node_status(name, {"status": {"conditions": [_ready()]}})
             except client.ApiException as error:
                 if error.status != 404:  # its node was deleted
-                    raise
+                    self._reports = _REPORTS  # the API server starts
+                    return
             except urllib3.exceptions.HTTPError:
-                return  # a test has stopped the API server
+                self._reports = _REPORTS  # a test has stopped the API server
+                return
 
     def stop_api(self) -> None:
         """End the API server; etcd and the scheduler go on."""

@@ -94,7 +94,7 @@ class WorkflowController:
         pod = {"metadata": {"labels": labels}, "spec": {"nodeName": node, "containers": [container]}}
         self.kube.create(f"/apis/apps/v1/namespaces/{self.namespace}/deployments", {
             "metadata": {"name": PROGRAM, "labels": labels},
-            "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
+            "spec": {"replicas": 1, "strategy": {"type": "Recreate"}, "selector": {"matchLabels": labels}, "template": pod},
         })  # fmt: skip
         until(self._pods, "the controller's pod")
         self.pod = self._pods()[0]["metadata"]["name"]
@@ -112,7 +112,7 @@ class WorkflowController:
             "--executor-image", f"quay.io/argoproj/argoexec:{VERSION}", "--loglevel", "warn", *self.arguments,
         ]  # fmt: skip
         self._down = False
-        self._process = start(self._stack, self.folder, command, {**_PATIENTLY, "LEADER_ELECTION_IDENTITY": self.pod})
+        self._process = start(self._stack, self.folder, command, {**_PATIENTLY, "LEADER_ELECTION_IDENTITY": PROGRAM})
         until(self._answers, "the workflow controller", 60)
         self._report(running(time.time()))
 
@@ -147,10 +147,16 @@ class WorkflowController:
                     self.start()
 
     def restart(self, arguments: Sequence[str]) -> None:
-        """Another one with these arguments, as a rollout does."""
+        """Another one with these arguments, as a rollout does: its Deployment has another pod then."""
         self.kill()
-        self.arguments = arguments
-        threading.Event().wait(1.0)
+        self.arguments, before = arguments, self.pod
+        deployment = f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{PROGRAM}"
+        template = self.kube.get(deployment)["spec"]["template"]
+        template["spec"]["containers"][0]["args"] = ["--namespaced", *arguments]
+        self.kube.patch(deployment, {"spec": {"template": template}})
+        until(lambda: [each for each in self._pods() if each["metadata"]["name"] != before], "the controller's new pod")
+        until(lambda: len(self._pods()) == 1, "the controller's old pod is gone")
+        self.pod = self._pods()[0]["metadata"]["name"]
         self.start()
 
     def _report(self, state: Manifest) -> None:

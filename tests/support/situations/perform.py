@@ -138,8 +138,8 @@ def judged(situation: Situation, recorded: Path, place: Path) -> Outcome:
 
 
 def said(folder: Path) -> Told:
-    """What a run folder's report says, written anew."""
-    rebuild(RunFolder.open(folder))
+    """What a run folder's report says, written anew as at the end of a test: ranked by what fixes would bring."""
+    rebuild(RunFolder.open(folder), what_if=True)
     return read(json.loads((folder / "report.json").read_text()))
 
 

@@ -11,10 +11,10 @@ from tests.support.situations.controller import program
 from tests.support.situations.perform import Outcome, perform
 from tests.support.situations.situation import Situation
 
-# A lost node is given up soon; the periods of an installation are 50 s and 300 s.
+# The pods of a lost node are given up soon; the periods of an installation are 50 s and 300 s.
 _QUICKLY = Options(
     api=("--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=5"),
-    controllers=("--node-monitor-grace-period=15s",),
+    controllers=("--node-monitor-grace-period=40s",),
 )
 
 
