@@ -5,7 +5,8 @@
 Between its first and its last pod a run is in the furthest phase that any of its pods is in: while one pod runs, the
 run runs. A pod that serves others of its run, as a Dask scheduler does, counts last. Between pods a run waits for the
 controller. Platform and harness have different clocks, and the platform's timestamps are whole seconds, so a phase may
-come out negative; it is kept, since clamping would break the sum.
+come out negative; it is kept, since clamping would break the sum. Only a run that by its stamp ended in the second in
+which it was sent, and before, counts as ended when it was answered: else its total would be negative.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,7 @@ PRECEDENCE = (
     SERVING,
 )
 
+_STAMP_S = 1.0  # the platforms' timestamps are whole seconds
 _WORKFLOW_ENDS = ("Succeeded", "Failed", "Error")  # Argo's phases
 _LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)
 _BLOCK = 2**17  # intervals that are sorted at once
@@ -111,6 +113,8 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
     over_s = np.where(unfinished, timeline.end_s, over_s)
     sent = np.where(np.isfinite(sent), sent, due)
     answered = np.where(np.isfinite(answered), answered, sent)  # the answer was lost, the run was not
+    # It can't have ended before it was sent: its end's second began then.
+    over_s = np.where((over_s < sent) & (over_s > sent - _STAMP_S), np.maximum(answered, sent), over_s)
     seconds = np.zeros((row.size, len(RUN_PHASES)), order="F")
     swept = _sweep(timeline, chosen)
     first, last = swept.first[row], swept.last[row]

@@ -66,6 +66,12 @@ def test_a_timestamp_before_the_answer_gives_a_negative_wait(tmp_path):
     assert phases_of(story, tmp_path) == {SUBMIT: 0.9, CONTROLLER: -0.9, RUNNING: 3.0, PUBLISHING: -1.0}
 
 
+def test_a_run_that_by_its_stamp_ended_before_it_was_sent_ended_with_its_answer(tmp_path):
+    story = Story(intended=1)
+    story.run(story.submit(0, due=10.7, lag=0.01, service=0.02), 10.0, 10.0)
+    assert waits(story.timeline(tmp_path)).total == pytest.approx([0.03])
+
+
 def test_without_pods_the_time_is_unknown(tmp_path):
     story = Story(intended=1)
     story.run(story.submit(0, lag=0.0, service=1.0), 0.0, 7.0)
