@@ -29,12 +29,14 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]  # fmt: skip
     if found.silent:
         evidence.append(Evidence("its metrics could not be scraped in that time", None, "", "samples", "metric ~ argo"))
+    if found.died:
+        evidence.append(Evidence(f"its pod says “{found.died[:200]}”", None, "", "events", "kind = Pod"))
     place = namespace(timeline)
     return [
         Finding(
             NAME,
             f"The workflow controller was down or stopped working {when}",
-            0.9 if found.silent else 0.75,
+            0.9 if found.silent or found.died else 0.75,
             tuple(evidence),
             "Find out why it stopped: a restart, a lost lease, a lost node, or an API server that did not answer it. A "
             "second replica with leader election shortens an outage.",

@@ -66,6 +66,11 @@ PLATFORM = "Platform"
 VERSION = "Version"
 LIMITS = "Limits"  # Event.reason: how many workflows Argo's controller runs at once, as ``parallelism=50 …``
 CONTROLLER_SETTINGS = "workflow-controller-configmap"  # Event.object, and the name of its ConfigMap
+# Event.reason: arguments and variables of Argo's controller (Event.object), as ``--qps=50 DEFAULT_REQUEUE_TIME=2s``;
+# one whose value stands elsewhere is "?", one that is not set is left out.
+ARGUMENTS, WORKFLOW_CONTROLLER = "Arguments", "workflow-controller"
+QPS, BURST, WORKFLOW_WORKERS, CLEANUP_WORKERS = "--qps", "--burst", "--workflow-workers", "--pod-cleanup-workers"
+REQUEUE_TIME = "DEFAULT_REQUEUE_TIME"
 PARALLELISM, NAMESPACE_PARALLELISM = "parallelism", "namespaceParallelism"  # limits on running workflows
 
 WORKFLOW = "Workflow"  # Event.kind: Event.reason is a phase that Argo's controller gave it, or that of its events

@@ -12,8 +12,9 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_limit import BUSY, QUEUE_DEPTH
+from harness.analysis.waits.failures import BAD_ENDS
 from harness.analysis.waits.waits import waits_so_far, workflow_end_s
-from harness.model.phases import GAP, SCHEDULING
+from harness.model.phases import GAP, SCHEDULING, WORKFLOW_CONTROLLER
 
 _LOOK_S = 10.5  # DEFAULT_REQUEUE_TIME of Argo's controller (10 s), with the request that creates the pod
 _LEAST_S = 15.0  # longer than a look, and than a restart that is ready in time for the next one
@@ -30,6 +31,7 @@ class Outage:
         runs: that had waited for it for longer than a look.
         share: of all runs' time, that runs waited for it meanwhile.
         silent: its metrics were missing in that time.
+        died: why its container ended then or just before, as its pod said; "" where it did not say so.
     """
 
     since_s: float
@@ -37,6 +39,7 @@ class Outage:
     runs: int
     share: float
     silent: bool
+    died: str = ""
 
     @property
     def length_s(self) -> float:
@@ -56,12 +59,12 @@ def outage(timeline: Timeline) -> Outage | None:
     runs = int(np.count_nonzero((np.maximum(since, low) + _LOOK_S <= high) & (until >= high - _RESOLUTION_S)))
     if high - low < _LEAST_S or runs < _LEAST_RUNS or _unobserved(timeline, low, high):
         return None
-    silent = _silent(timeline, low, high)
-    if silent is False:  # it answered its scrapes: it was slow, or held up
+    silent, died = _silent(timeline, low, high), _died(timeline, low, high)
+    if silent is False and not died:  # it answered its scrapes: it was slow, or held up
         return None
     lost_s = float(np.clip(np.minimum(until, high) - np.maximum(since, low), 0.0, None).sum())
     share = min(1.0, lost_s / max(float(waits_so_far(timeline).total.sum()), 1e-9))
-    return Outage(since_s=low, until_s=high, runs=runs, share=share, silent=bool(silent))
+    return Outage(since_s=low, until_s=high, runs=runs, share=share, silent=bool(silent), died=died)
 
 
 def _acts(timeline: Timeline) -> Floats:
@@ -92,7 +95,18 @@ def _silent(timeline: Timeline, low: float, high: float) -> bool | None:
     at = np.unique(floats(gauges, "at_s"))
     apart = np.diff(at)
     gap = apart > 1.5 * min(float(apart.min(initial=np.inf)), _SCRAPE_S)
-    return bool((gap & (at[:-1] < high) & (at[1:] > low)).any()) if at.size > 1 else None
+    if at.size < 2 or at[0] >= high:  # they begin later: whether they were missing is not known
+        return None
+    return bool((gap & (at[:-1] < high) & (at[1:] > low)).any())
+
+
+def _died(timeline: Timeline, low: float, high: float) -> str:
+    """What the controller's pod said of its end; it may have acted until then."""
+    events = timeline.events
+    its = (events["kind"] == "Pod") & events["object"].astype(str).str.startswith(WORKFLOW_CONTROLLER)
+    at = floats(events, "at_s")
+    ends = events[its & events["reason"].isin(BAD_ENDS) & (at >= low - _LOOK_S) & (at < high)]
+    return f"{ends['reason'].iloc[-1]}: {ends['message'].iloc[-1]}" if len(ends) else ""
 
 
 def _unobserved(timeline: Timeline, low: float, high: float) -> bool:
