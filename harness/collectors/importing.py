@@ -18,10 +18,11 @@ import orjson
 from harness import reading
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes import pvcs, workflows
+from harness.collectors.kubernetes.controller_limits import ControllerArguments
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
-from harness.collectors.kubernetes.reflector import OnChange
+from harness.collectors.kubernetes.reflector import Manifest, OnChange
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.run_watch import OFFLOADED
@@ -223,9 +224,15 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tup
     journal, since = observation.journal, observation.plan.started_at
     nodes, pods = Nodes(journal), Pods(journal, since)
     known = workflows.Workflows(journal, since)
+    controller = ControllerArguments(journal)
     events = Events(journal, pods.see_event, since, run_of_workflow=known.run_of)
+
+    def see_pod(change: str, manifest: Manifest) -> None:
+        pods.see(change, manifest)
+        controller.see(change, manifest)
+
     see: dict[str, OnChange] = {
-        "Node": nodes.see, "Pod": pods.see, "Event": events.see,
+        "Node": nodes.see, "Pod": see_pod, "Event": events.see,
         pvcs.KIND: pvcs.Claims(journal).see, workflows.KIND: known.see,
     }  # fmt: skip
     for kind in _ORDER:

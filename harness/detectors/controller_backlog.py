@@ -2,10 +2,12 @@
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import Limit
+from harness.analysis.waits.controller_settings import as_good
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.slow_controller import HELD, requeue, slow_controller, spent, tune
 from harness.model.findings import Finding
+from harness.model.phases import BURST, QPS, WORKFLOW_WORKERS
 
 NAME = "controller-backlog"
 NEEDS = (Capability.RUNS, Capability.PODS)
@@ -18,11 +20,10 @@ EXPLAINED_BY = HELD  # a pod that is held back looks like a slow controller
 FAULTS = ("controller-backlog",)
 OVERSTATED_EARLY = True  # more workflows may show which of its settings it is
 
-_ARGUMENTS = ("--qps=100", "--burst=150", "--workflow-workers=64")
-_TUNE = (
-    "Raise QPS, burst and workers of the workflow controller (--qps, --burst, --workflow-workers), give it more CPU, "
-    "and shorten the time to live of finished workflows, which it also checks. Its own metrics tell which of these it "
-    "lacks (--metrics argo=…)."
+_ARGUMENTS = {QPS: 100, BURST: 150, WORKFLOW_WORKERS: 64}
+_REST = (
+    "Give the workflow controller more CPU, and shorten the time to live of finished workflows, which it also checks. "
+    "Its own metrics tell what it lacks (--metrics argo=…)."
 )
 _REQUEUE = "Requeue workflows sooner after a change (DEFAULT_REQUEUE_TIME). "
 
@@ -39,8 +40,15 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"The workflow controller {problem}: {spent(slow)}",
             slow.confidence,
             slow.evidence,
-            _TUNE if slow.grows else _REQUEUE + _TUNE,
-            (*(() if slow.grows else requeue(timeline)), *tune(timeline, *_ARGUMENTS)),
+            _fix(timeline, grows=slow.grows),
+            (*(() if slow.grows else requeue(timeline)), *tune(timeline, _ARGUMENTS)),
             slowed(slow.gain),
         )
     ]
+
+
+def _fix(timeline: Timeline, *, grows: bool) -> str:
+    """What may help, without what it has already."""
+    sooner = "" if grows or not requeue(timeline) else _REQUEUE
+    more = ", ".join(name for name, value in _ARGUMENTS.items() if not as_good(timeline, name, value))
+    return sooner + (f"Raise {more}. " if more else "") + _REST

@@ -4,11 +4,20 @@ from collections.abc import Iterator
 from math import ceil
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.controller_limit import CLIENT_WAIT_S, REQUESTS, RESOURCE_WAIT_S, Limit, Signs, signs
+from harness.analysis.waits.controller_limit import (
+    CLIENT_WAIT_S,
+    OPERATION_S,
+    REQUESTS,
+    RESOURCE_WAIT_S,
+    Limit,
+    Signs,
+    signs,
+)
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.slow_controller import namespace, spent, told_apart, tune
 from harness.model.findings import Evidence, Finding
+from harness.model.phases import BURST, QPS
 from harness.model.units import format_duration
 
 NAME = "controller-qps"
@@ -17,7 +26,7 @@ USES = {Capability.CONTROLLER: "the rate, and what only the controller's own met
 TARGETS = ("argo", "kfp")
 NOT_INJECTED = "the fault controller-backlog injects it, and it is named where the controller's metrics are recorded"
 
-_SURE, _LIKELY = 0.9, 0.7
+_SURE, _LIKELY, _MAYBE = 0.9, 0.7, 0.6
 _MORE, _LEAST, _DEFAULT = 2.5, 50, 100  # times the present rate; requests per second
 _SETTINGS = "workflow-controller-configmap"
 
@@ -28,13 +37,14 @@ def detect(timeline: Timeline) -> list[Finding]:
     if slow is None or slow.limit not in {Limit.REQUESTS, Limit.POD_RATE}:
         return []
     seen = signs(timeline)
-    evidence, confidence = (*_evidence(seen), *slow.evidence), _SURE if seen.measured else _LIKELY
+    evidence, confidence = (*_evidence(seen), *slow.evidence), _confidence(seen, slow.limit)
     if slow.limit is Limit.POD_RATE:
         title = "The workflow controller creates pods at the rate of resourceRateLimit"
         fix = "Raise limit and burst of resourceRateLimit in the workflow controller's ConfigMap, or remove it."
         edit = f"kubectl edit configmap {_SETTINGS} -n {namespace(timeline)}"
         return [Finding(NAME, f"{title}: {spent(slow)}", confidence, evidence, fix, (edit,), slowed(slow.gain))]
-    qps = max(_LEAST, 10 * ceil(_MORE * seen.rate / 10)) if seen.rate is not None else _DEFAULT
+    present = max(seen.rate or 0.0, seen.settings.get(QPS, 0.0))
+    qps = max(_LEAST, 10 * ceil(_MORE * present / 10)) if present else _DEFAULT
     fix = (
         f"Raise the rate limit of the workflow controller's client: try --qps={qps} --burst={qps * 3 // 2} (20 and 30 "
         "by default). Workers that wait for the client are busy, too: more of them would not help."
@@ -46,10 +56,17 @@ def detect(timeline: Timeline) -> list[Finding]:
             confidence,
             evidence,
             fix,
-            tune(timeline, f"--qps={qps}", f"--burst={qps * 3 // 2}"),
+            tune(timeline, {QPS: qps, BURST: qps * 3 // 2}),
             slowed(slow.gain),
         )
     ]
+
+
+def _confidence(seen: Signs, limit: Limit) -> float:
+    """Sure where waits for tokens or the limit were read; an even rate is a token bucket's, and not only that."""
+    if limit is Limit.POD_RATE or seen.token_s is not None or (seen.measured and QPS in seen.settings):
+        return _SURE
+    return _LIKELY if seen.request_s is not None or not seen.measured else _MAYBE
 
 
 def _evidence(seen: Signs) -> Iterator[Evidence]:
@@ -59,9 +76,14 @@ def _evidence(seen: Signs) -> Iterator[Evidence]:
             yield Evidence(text, waited, "s", "samples", f"metric = {name}")
     if seen.rate is not None:
         even = ", evenly, as from a token bucket" if seen.even else ""
-        text = f"it sent {seen.rate:.1f} requests/s to the API group that got most{even}"
+        allowed = f", of {seen.settings[QPS]:g} that it may" if QPS in seen.settings else ""
+        text = f"it sent {seen.rate:.1f} requests/s to the API group that got most{allowed}{even}"
         yield Evidence(text, seen.rate, "1/s", "samples", f"metric = {REQUESTS}")
-    if seen.work_s is not None:
+    if seen.operation_s is not None and seen.request_s is not None:
+        text = f"a look at a workflow took {format_duration(seen.operation_s)}, and its requests "
+        text += f"{format_duration(seen.request_s)} at the API server (medians): they wait inside the client"
+        yield Evidence(text, seen.operation_s, "s", "samples", f"metric = {OPERATION_S}")
+    elif seen.work_s is not None:
         yield Evidence(
             f"a worker took {format_duration(seen.work_s)} for each update of a workflow", seen.work_s, "s", "samples"
         )

@@ -14,10 +14,12 @@ from harness.analysis.waits.controller_limit import (
     signs,
     workers_of,
 )
+from harness.analysis.waits.controller_settings import DEFAULTS, settings
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.slow_controller import spent, told_apart, tune
 from harness.model.findings import Evidence, Finding
+from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
 from harness.model.units import format_duration
 
 NAME = "controller-workers"
@@ -29,7 +31,7 @@ TARGETS = ("argo", "kfp")
 NOT_INJECTED = "it is a setting of the simulated controller (workers), which a profile or its Deployment changes"
 
 _SURE, _LIKELY = 0.9, 0.6
-_CLEANUP_WORKERS = 4  # Argo's default
+_CLEANUP_WORKERS = DEFAULTS[CLEANUP_WORKERS]
 _CLEANUP_S = 5.0
 
 
@@ -46,7 +48,7 @@ def detect(timeline: Timeline) -> list[Finding]:
                 (*_evidence(seen), *each.evidence),
                 f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, WORKERS)} "
                 f"({WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
-                tune(timeline, f"--workflow-workers={_more(seen.busy, WORKERS)}"),
+                tune(timeline, {WORKFLOW_WORKERS: _more(seen.busy, WORKERS)}),
                 slowed(each.gain),
             )
             for each in found
@@ -55,9 +57,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]
 
 
-def _more(busy: float | None, default: int) -> int:
+def _more(busy: float | None, default: float) -> int:
     """Twice as many as were busy, and no fewer than twice the default where that is not known."""
-    return max(default, 2 * round(busy)) if busy else 2 * default
+    return round(max(default, 2 * busy) if busy else 2 * default)
 
 
 def _evidence(seen: Signs) -> Iterator[Evidence]:
@@ -78,14 +80,14 @@ def _cleanup(timeline: Timeline) -> Iterator[Finding]:
     waited, busy = queue_wait_s(timeline, CLEANUP_QUEUE), workers_of(timeline, CLEANUP_QUEUE)
     if waited is None or waited <= _CLEANUP_S:
         return
-    more = _more(busy, _CLEANUP_WORKERS)
+    more = _more(busy, settings(timeline).get(CLEANUP_WORKERS, _CLEANUP_WORKERS))
     text = f"an ended pod waited {format_duration(waited)} for being labelled or deleted (median)"
     yield Finding(
         NAME,
         "The workflow controller is short of workers that clean up pods (--pod-cleanup-workers)",
         _SURE,
         (Evidence(text, waited, "s", "samples", f"metric = {QUEUE_WAIT_S}"),),
-        f"Try --pod-cleanup-workers={more} ({_CLEANUP_WORKERS} by default): ended pods stay on their nodes until then.",
-        tune(timeline, f"--pod-cleanup-workers={more}"),
+        f"Try --pod-cleanup-workers={more} ({_CLEANUP_WORKERS:g} by default): ended pods stay on nodes until then.",
+        tune(timeline, {CLEANUP_WORKERS: more}),
         slowed(0.05),
     )

@@ -1,7 +1,6 @@
 """A namespace's resource quota has no room left: it rejects pods, or runs.
 
-Refusals say so, and the amounts that the API server counts. Where neither is read, pods that come only when others end
-are a sign of it.
+Refusals say so, and the amounts that the API server counts.
 """
 
 import re
@@ -10,13 +9,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits.lacking import amount_of, spare
+from harness.analysis.waits.lacking import spare
 from harness.analysis.waits.quota_use import UsedUp, used_up
 from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, quota_waits, refusals
 from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, moment, refused, slowed
-from harness.detectors.slow_controller import BY_WORKFLOWS, like_quota
+from harness.detectors.detector import CannotJudgeError, refused, slowed
+from harness.detectors.slow_controller import BY_WORKFLOWS
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import QUOTA_AMOUNT
@@ -27,7 +26,6 @@ NAME = "quota"
 NEEDS = (Capability.RUNS,)
 USES = {
     Capability.WORKFLOWS: "whether a quota held pods of workflows back, and which",
-    Capability.PODS: "whether pods come only when others end, where no workflows are read",
 }
 FAULTS = ("quota",)
 
@@ -40,8 +38,7 @@ _AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})") 
 def detect(timeline: Timeline) -> list[Finding]:
     """The API server's refusals: in waiting nodes of workflows, events of workloads, and answers to submissions.
 
-    Argo writes no event about a rejected pod, and the run goes on when there is room: nothing fails. Without workflows,
-    what live pods request together tells a quota from a slow controller.
+    Argo writes no event about a rejected pod, and the run goes on when there is room: nothing fails.
     """
     by_quota: dict[tuple[str, str], list[Refusal]] = {}
     for each in (*refusals(timeline), *_of_answers(timeline)):
@@ -50,10 +47,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not by_quota and (full := [each for each in used_up(timeline) if each.of_waits >= MIN_OF_WAITS]):
         return [_by_use(timeline, full[0])]
     if not by_quota and not any(each.observed(timeline) for each in shows):
-        found = _suspected(timeline)
-        if found is None:
-            raise CannotJudgeError(Capability.WORKFLOWS.reason(timeline))
-        return [found]
+        raise CannotJudgeError(Capability.WORKFLOWS.reason(timeline))
     return [_finding(timeline, by_quota[key]) for key in sorted(by_quota)]
 
 
@@ -123,33 +117,6 @@ def _waited(timeline: Timeline, refused: int) -> float:
     full = max((each.share for each in used_up(timeline)), default=0.0)
     share = max(quota_waits(timeline).share, full)
     return share * refused / sum(each.row is not None for each in refusals(timeline))
-
-
-def _suspected(timeline: Timeline) -> Finding | None:
-    """The finding about pods that wait as for a quota, where nothing says what they wait for."""
-    suspected = like_quota(timeline)
-    if suspected is None:
-        return None
-    slow, found = suspected
-    namespace, most = found.tenant or timeline.namespace, amount_of(found.resource, round(found.most, 3))
-    return Finding(
-        NAME,
-        f"The namespace {namespace} seems to have no quota left: pods come when others end, at most {most} together",
-        0.7,
-        (
-            Evidence(
-                f"during {found.share:.0%} of the time that {counted(found.pods, 'pod')} were waited for, they would "
-                f"not have fitted below {most}, the most that live pods requested together"
-                + (f" since {moment(found.since_s)}" if found.since_s else ""),
-                found.share, "share", "spans",
-            ),
-            *slow.evidence,
-        ),
-        "Look whether a quota of the namespace is used up, and raise it. If none is, a semaphore or a limit on the "
-        "number of pods holds them back; let Pipeswarm read the workflows, which say so.",
-        (f"kubectl describe resourcequota -n {shell_word(namespace)}",),
-        slowed(slow.gain * found.share * spare(timeline)),
-    )  # fmt: skip
 
 
 def _evidence(pods: Sequence[Refusal], others: Sequence[Refusal], answers: Sequence[Refusal]) -> Iterator[Evidence]:

@@ -1,18 +1,19 @@
 """A workflow controller that is slow: how much time it costs, what holds it up, and how its settings are changed."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, distinct
 from harness.analysis.timeline.memory import remembered
-from harness.analysis.waits.controller_limit import Limit, signs
+from harness.analysis.waits.controller_limit import SOON_S, Limit, signs
+from harness.analysis.waits.controller_settings import as_good, settings
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
 from harness.analysis.waits.outage import outage
 from harness.analysis.waits.quota_use import used_up
-from harness.analysis.waits.quota_waits import LOOKS_S, quota_waits, refusals
-from harness.analysis.waits.request_ceiling import Ceiling, ceiling
+from harness.analysis.waits.quota_waits import quota_waits
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.stated import unstated
@@ -22,7 +23,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, quarters
 from harness.model.findings import Evidence
 from harness.model.inert import shell_word
-from harness.model.phases import CONTROLLER, PUBLISHING
+from harness.model.phases import ARGUMENTS, CONTROLLER, PUBLISHING, REQUEUE_TIME
 from harness.model.units import format_duration
 
 # What holds workflows back without the controller being slow, with the confidence that remains beside it. Steps that
@@ -32,6 +33,7 @@ HELD = {
     "workflows-postponed": 0.1,
     "store-full": 0.1,
     "store-unreachable-from-old-nodes": 0.1,
+    "webhook-slow": 0.3,
 }
 
 BY_WORKFLOWS = {"argo", "kfp"}  # targets whose pods workflows create: Argo writes no event about a rejected one
@@ -40,11 +42,11 @@ _SHARE, _SURELY = 0.12, 0.15
 # What a quick controller takes between two steps; platforms record whole seconds.
 _A_POD_S, _USUAL_S = 2.0, 0.5
 _RESOLUTION_S = 1.0
+_REQUEST_S = 0.5  # that creates a pod
 _LATE = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
 _GROWTH = 2.0
 _NOTHING = 1e-9
 _CONTROLLER = "workflow-controller"
-_HARDLY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +100,15 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
         raise CannotJudgeError("no run with consecutive pods was observed")
     before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
     # Workflows of an idle controller start at once, and then wait for the next look after each pod.
-    in_time = float(by_chain[by_chain > LOOKS_S + _RESOLUTION_S].sum()) <= _LATE * float(by_chain.sum())
-    idle = not grows and before < _A_POD_S and between <= LOOKS_S * max(pods - 1.0, 1.0) and in_time
+    looks_s = seen.looks_s + _REQUEST_S
+    in_time = float(by_chain[by_chain > looks_s + _RESOLUTION_S].sum()) <= _LATE * float(by_chain.sum())
+    idle = not grows and before < _A_POD_S and between <= looks_s * max(pods - 1.0, 1.0) and in_time
+    limit = seen.limit(idle=idle, late_start=before >= _A_POD_S and not found.capped)
     return SlowController(
-        seen.limit(idle=idle, late_start=before >= _A_POD_S and not found.capped),
+        limit,
         share,
         share * (1 - crowding(timeline)),
-        _confidence(timeline, share),
+        _confidence(timeline, share, limit),
         grows,
         (
             _passed(timeline, chain),
@@ -118,8 +122,17 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
                 f"{format_duration(late)} in the last",
                 late, "s", "spans",
             ),
+            *_told(timeline),
         ),
     )  # fmt: skip
+
+
+def _told(timeline: Timeline) -> tuple[Evidence, ...]:
+    """What its pod says that it was told, where that is known."""
+    known = settings(timeline)
+    words = ", ".join(f"{name} {value:g}{' s' if name == REQUEUE_TIME else ''}" for name, value in known.items())
+    text = f"the controller runs with {words}"
+    return (Evidence(text, None, "", "events", f"reason = {ARGUMENTS}"),) if known else ()
 
 
 def told_apart(timeline: Timeline) -> SlowController | None:
@@ -137,21 +150,6 @@ def told_apart(timeline: Timeline) -> SlowController | None:
     return slow
 
 
-@remembered
-def like_quota(timeline: Timeline) -> tuple[SlowController, Ceiling] | None:
-    """A wait for pods as for a full quota, where no workflow was read that would tell; none if there is none.
-
-    Raises:
-        CannotJudgeError: no run had consecutive pods.
-    """
-    told = Capability.WORKFLOWS.observed(timeline) or refusals(timeline)
-    if told or timeline.plan.target not in BY_WORKFLOWS or not Capability.PODS.observed(timeline):
-        return None
-    slow = slow_controller(timeline)
-    found = ceiling(timeline) if slow is not None else None
-    return (slow, found) if slow is not None and found is not None and found.likely else None
-
-
 def spent(slow: SlowController) -> str:
     """What a slow controller costs, as the end of a title."""
     return f"runs spent {slow.share:.0%} of their time waiting for their next pod"
@@ -165,27 +163,38 @@ def namespace(timeline: Timeline) -> str:
 
 
 def requeue(timeline: Timeline) -> tuple[str, ...]:
-    """Let the controller look at changed workflows sooner."""
+    """Let the controller look at changed workflows sooner; none where it does already."""
+    if as_good(timeline, REQUEUE_TIME, SOON_S):
+        return ()
     return (f"kubectl set env deployment/workflow-controller -n {namespace(timeline)} DEFAULT_REQUEUE_TIME=2s",)
 
 
-def tune(timeline: Timeline, *arguments: str) -> tuple[str, ...]:
-    """Show the controller's arguments, and add these, which count more than those before them."""
+def tune(timeline: Timeline, wanted: Mapping[str, int]) -> tuple[str, ...]:
+    """Show the controller's arguments, and add these, which count more than those before them.
+
+    What it has already, or more of it, is not added.
+    """
     place = "/spec/template/spec/containers/0/args/-"
-    patch = json.dumps([{"op": "add", "path": place, "value": value} for value in arguments])
+    missing = [f"{name}={value}" for name, value in wanted.items() if not as_good(timeline, name, value)]
+    patch = json.dumps([{"op": "add", "path": place, "value": value} for value in missing])
     controller = f"deployment workflow-controller -n {namespace(timeline)}"
-    return (
-        f"kubectl get {controller} -o jsonpath='{{.spec.template.spec.containers[0].args}}'",
-        f"kubectl patch {controller} --type=json -p '{patch}'",
-    )
+    show = f"kubectl get {controller} -o jsonpath='{{.spec.template.spec.containers[0].args}}'"
+    return (show, f"kubectl patch {controller} --type=json -p '{patch}'") if missing else (show,)
 
 
-def _confidence(timeline: Timeline, share: float) -> float:
-    """Pods may wait for other reasons: nodes, or a quota, which only workflows show, and of which few are read."""
+def _confidence(timeline: Timeline, share: float, limit: Limit) -> float:
+    """Pods may wait for other reasons: nodes, or a quota, which only workflows show, and of which few are read.
+
+    Gaps between pods alone look the same under many causes; its metrics tell more, and the time to its next look that
+    it states.
+    """
     if not Capability.WORKFLOWS.observed(timeline):
-        found = ceiling(timeline)
-        return _HARDLY if found is not None and found.likely else 0.6
+        return 0.6
     if share < _SURELY or quota_waits(timeline).share > 0:
+        return 0.7
+    if limit is Limit.UNKNOWN or not (
+        signs(timeline).measured or (limit is Limit.LOOKS and REQUEUE_TIME in settings(timeline))
+    ):
         return 0.7
     return 0.85 if scheduling_wait(timeline).share < share else 0.75
 

@@ -9,7 +9,6 @@ from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
-from harness.detectors.slow_controller import like_quota
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
@@ -90,23 +89,16 @@ def _finding(found: Lacking, wait: SchedulingWait, confidence: float, gain: floa
 
 
 def _by_quota(timeline: Timeline) -> list[Finding]:
-    """A quota on requests is used up, or seems to be."""
+    """A quota on requests is used up."""
     quota, waited = quota_waits(timeline), "of all run time, runs waited for pods"
     if quota.share >= SHARE and quota.resource == "cpu":
         text = f"{quota.share:.1%} {waited} that a quota on requests refused"
         said = Evidence(text, quota.share, "share", "events", "message contains 'exceeded quota'")
-        return _used_up(timeline, "is used up", 0.84, said, refusals(timeline)[0].namespace)
-    suspected = like_quota(timeline)
-    if suspected is not None and suspected[1].resource == "cpu":
-        slow, found = suspected
-        share, most = slow.share * found.share, amount_of("cpu", round(found.most, 3))
-        text = f"{share:.1%} {waited} as if a quota on requests held them below {most}"
-        said = Evidence(text, share, "share", "spans")
-        return _used_up(timeline, "seems to be used up", 0.6, said, found.tenant or timeline.namespace)
+        return _used_up(timeline, said, refusals(timeline)[0].namespace)
     return []
 
 
-def _used_up(timeline: Timeline, state: str, confidence: float, waited: Evidence, namespace: str) -> list[Finding]:
+def _used_up(timeline: Timeline, waited: Evidence, namespace: str) -> list[Finding]:
     """The finding about a quota on CPU, where the nodes use much less than the pods requested."""
     asked, share = requested_cpu(timeline), waited.value or 0.0
     if asked is None:
@@ -119,8 +111,8 @@ def _used_up(timeline: Timeline, state: str, confidence: float, waited: Evidence
     return [
         Finding(
             NAME,
-            f"The quota {state} by requests of CPU, of which the nodes used {used / held:.0%}",
-            confidence,
+            f"The quota is used up by requests of CPU, of which the nodes used {used / held:.0%}",
+            0.84,
             (
                 waited,
                 Evidence(

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from harness.detectors import diagnose, etcd_nearly_full
-from harness.model.phases import TASK
+from harness.analysis.waits.controller_limit import Limit, Signs
+from harness.detectors import diagnose, etcd_nearly_full, webhook_slow, workflow_parallelism
+from harness.model.phases import SCHEDULING, TASK
 from harness.model.records import Sample, Span
 from harness.simulator.profile import Controller
-from tests.support.injected.control_plane import backlog, controller, etcd, waiting
-from tests.support.injected.loads import steady
+from tests.support.injected.control_plane import backlog, controller, etcd, told, waiting, webhook
+from tests.support.injected.loads import one_at_a_time, steady
 from tests.support.injection.case import Case, profile_of, simulated
 from tests.support.injection.seen import seen
 from tests.support.timelines import GIB
@@ -68,11 +69,92 @@ def test_a_slow_controller_gets_one_finding_with_its_setting(story, named, setti
     assert any(setting in command for command in found[0].commands)
 
 
-@pytest.mark.parametrize(("without", "confidence"), [(frozenset(), 0.85), (frozenset({"workflows"}), 0.6)])
+RAISED = "--qps=200 --burst=300 --workflow-workers=64 DEFAULT_REQUEUE_TIME=1s"
+
+
+@pytest.mark.parametrize(
+    ("story", "arguments", "offered", "not_offered"),
+    [
+        (backlog, "", ["--qps=100", "--burst=150", "--workflow-workers=64"], []),
+        (backlog, "--qps=100 --burst=?", ["--burst=150", "--workflow-workers=64"], ["--qps"]),
+        (backlog, RAISED, [], ["--qps=", "--workflow-workers=", "DEFAULT_REQUEUE_TIME="]),
+        (lambda: controller(grows=False), "", ["DEFAULT_REQUEUE_TIME=2s"], []),
+        (lambda: controller(grows=False), RAISED, [], ["DEFAULT_REQUEUE_TIME=", "--qps="]),
+        (lambda: controller(token_s=3.0, queued_s=9.0, busy=32.0, updates=20.0), "--qps=70", ["--qps=180"], []),
+        (lambda: controller(queued_s=9.0, busy=32.0, updates=29.0), "--workflow-workers=80", ["--workflow-workers="], []),
+    ],
+)  # fmt: skip
+def test_a_fix_is_not_offered_where_the_setting_is_already_there_or_better(
+    story, arguments, offered, not_offered, tmp_path
+):
+    findings = diagnose(told(story(), arguments).timeline(tmp_path)).findings
+    said = " ".join(word for each in findings for word in (each.fix, *each.commands) if each.name in OF_CONTROLLER)
+    assert [each for each in offered if each not in said] == []
+    assert [each for each in not_offered if each in said] == []
+    assert "controller-requeue" not in {each.name for each in findings} or "1s" not in arguments
+
+
+SLOW = Signs(queued_s=9.0, work_s=7.0, operation_s=10.0, busy=32.0, rate=4.3, request_s=0.05)
+
+
+@pytest.mark.parametrize(
+    ("seen", "limit"),
+    [
+        (SLOW, Limit.REQUESTS),  # its requests are quick once they are sent
+        (replace(SLOW, settings={"--qps": 6.0}), Limit.REQUESTS),
+        (replace(SLOW, settings={"--qps": 50.0}), Limit.UNKNOWN),  # it could send ten times as many
+        (replace(SLOW, request_s=5.0), Limit.UNKNOWN),  # the API server is slow
+        (replace(SLOW, request_s=None), Limit.UNKNOWN),  # may be that, or a lack of CPU
+        (replace(SLOW, operation_s=2.5), Limit.UNKNOWN),  # as an idle one's, but updates are few
+        (replace(SLOW, operation_s=2.5, work_s=1.1), Limit.WORKERS),
+        (replace(SLOW, busy=3.0, queue=20.0), Limit.WORKERS),
+        (replace(SLOW, busy=3.0, queue=20.0, settings={"--workflow-workers": 32.0}), Limit.REQUESTS),
+    ],
+)
+def test_updates_that_take_long_while_requests_do_not_wait_inside_the_client(seen, limit):
+    assert seen.limit(idle=False, late_start=True) is limit
+
+
+def test_a_slow_webhook_is_told_by_the_times_of_requests_or_else_by_the_first_pods(tmp_path):
+    (measured,) = webhook_slow.detect(webhook().timeline(tmp_path / "1"))
+    assert (measured.confidence, "takes 5" in measured.title) == (0.85, True)
+    slow_server = webhook()
+    slow_server.records = [
+        replace(each, value=5.0) if isinstance(each, Sample) and each.metric == "argo_k8s_request_s" else each
+        for each in slow_server.records
+    ]
+    assert webhook_slow.detect(slow_server.timeline(tmp_path / "2")) == []
+
+    def scheduled(after_s):
+        story = steady(work=10.0)
+        story.records = [
+            replace(each, started_at=each.started_at - round(1e9 * after_s(each.run)))
+            if isinstance(each, Span) and each.phase == SCHEDULING
+            else each
+            for each in story.records
+        ]
+        return story
+
+    (inferred,) = webhook_slow.detect(scheduled(lambda _: 5.0).timeline(tmp_path / "3"))
+    assert inferred.confidence == 0.6
+    behind = scheduled(lambda run: 5.0 if run > "run-0020" else 0.0)
+    assert webhook_slow.detect(behind.timeline(tmp_path / "4")) == []
+
+
+def test_a_workflow_s_own_parallelism_is_named_where_it_states_it_and_runs_reach_it(tmp_path):
+    (found,) = workflow_parallelism.detect(one_at_a_time().timeline(tmp_path / "1"))
+    assert "lets 1 of their pods run at once, of 8 that could" in found.title
+    (two,) = workflow_parallelism.detect(one_at_a_time("parallelism=2 width=1", 2).timeline(tmp_path / "2"))
+    assert two.severity < found.severity
+    for number, (limit, at_once) in enumerate([("", 1), ("parallelism=8 width=8", 8), ("parallelism=4 width=8", 2)]):
+        assert workflow_parallelism.detect(one_at_a_time(limit, at_once).timeline(tmp_path / f"n{number}")) == []
+
+
+@pytest.mark.parametrize(("without", "confidence"), [(frozenset(), 0.7), (frozenset({"workflows"}), 0.6)])
 def test_without_workflows_a_slow_controller_is_as_likely_a_quota(without, confidence, tmp_path):
     story = backlog()
     story.records = list(seen(story.records, without=without, whole=False))
-    found = {each.name: each.confidence for each in diagnose(story.timeline(tmp_path), {}).findings}
+    found = {each.name: each.confidence for each in diagnose(story.timeline(tmp_path)).findings}
     assert found["controller-backlog"] == confidence
 
 

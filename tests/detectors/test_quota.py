@@ -205,29 +205,6 @@ def drawn_without_workflows(*faults: str, place: Path, cpu: float = 0.8) -> Diag
     return diagnose(simulated(case, 1.0, 5, profile, place))
 
 
-def test_without_workflows_pods_that_come_when_others_end_are_a_sign_of_it(tmp_path):
-    diagnosis = drawn_without_workflows("quota@0s", place=tmp_path)
-    first = diagnosis.findings[0]
-    assert first.name == "quota"
-    assert first.title == (
-        "The namespace kubeflow seems to have no quota left: pods come when others end, at most 4 cores together"
-    )
-    assert first.confidence < 0.95
-    assert first.commands == ("kubectl describe resourcequota -n kubeflow",)
-    assert not {each.name for each in diagnosis.findings} & {"controller-backlog", "controller-requeue"}
-
-
-@pytest.mark.parametrize(("cpu", "hardly"), [(0.1, True), (0.8, False)])
-def test_without_workflows_requests_of_what_is_hardly_used_seem_to_use_a_quota_up(cpu, hardly, tmp_path):
-    diagnosis = drawn_without_workflows("quota@0s", place=tmp_path, cpu=cpu)
-    found = {each.name: each for each in diagnosis.findings}
-    assert ("stranded-capacity" in found) is hardly
-    if hardly:
-        finding = found["stranded-capacity"]
-        assert finding.title.startswith("The quota seems to be used up by requests of CPU, of which the nodes used ")
-        assert finding.evidence[0].statement.endswith("as if a quota on requests held them below 4 cores")
-
-
 def test_without_workflows_a_slow_controller_is_no_sign_of_it(tmp_path):
     diagnosis = drawn_without_workflows("controller-backlog@0s", place=tmp_path)
     assert diagnosis.findings[0].name.startswith("controller-")

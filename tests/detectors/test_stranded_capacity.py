@@ -23,7 +23,7 @@ _MEMORY = {REQUESTED_CPU_CORES: 0.5, REQUESTED_MEMORY_BYTES: 12.0 * GIB}
 
 
 def names(story, place):
-    return [finding.name for finding in diagnose(story.timeline(place), {}).findings]
+    return [finding.name for finding in diagnose(story.timeline(place)).findings]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
 """What holds the workflow controller up: its client's rate, its workers, or the time to its next look at a workflow.
 
 A worker keeps its workflow while its requests wait for the client's tokens. So at the client's rate the workers are all
-busy, too, and more of them would not help. The controller's own metrics tell these apart. Where they were not recorded,
-workflows may: a node is there before its pod is requested, so that a pod long after its node waited for a token, and a
-node that comes late waited for a worker.
+busy, too, and more of them would not help. The controller's own metrics tell these apart, with the limits that its pod
+states: where updates of workflows take long and requests don't, these wait inside the client. Without metrics,
+workflows may tell: a node is there before its pod is requested, so that a pod long after its node waited for a token,
+and a node that comes late waited for a worker.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -18,20 +19,29 @@ import pandas as pd
 from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.timeline.columns import containing
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.controller_settings import DEFAULTS, settings
 from harness.analysis.waits.failures import own_events
+from harness.model.phases import QPS, REQUEUE_TIME, WORKFLOW_WORKERS
 
 WORKFLOW_QUEUE, CLEANUP_QUEUE = "workflow_queue", "pod_cleanup_queue"
 CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S = "argo_client_wait_s", "argo_resource_wait_s", "argo_queue_wait_s"
 WORKING, BUSY, REQUESTS = "argo_working_workers", "argo_busy_workers", "argo_k8s_requests_per_s"
 QUEUE_DEPTH = "argo_queue_depth"
+OPERATION_S, REQUEST_S = "argo_operation_s", "argo_k8s_request_s"
 METRICS = (CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S, QUEUE_DEPTH, WORKING, BUSY, REQUESTS)
-WORKERS = 32  # --workflow-workers by default; source: cmd/workflow-controller/main.go of Argo Workflows
+WORKERS = int(DEFAULTS[WORKFLOW_WORKERS])
 
 _USUALLY = 0.75  # quantile over the samples: a test has quiet stretches
 _TOKEN_S = 0.5  # median wait of a request
 _QUEUED_S = 1.0  # median wait of a workflow; the lowest bucket ends here, and the median of an idle queue is inside
 # That a worker spends on a workflow: Argo 4.0 sleeps for a second after each update, other versions don't.
 _WORK_S = 1.5
+_OPERATION_S = 4.0  # median of its time for a workflow; an idle one's is in the bucket up to 2.5 s
+_LONG = frozenset({"List", "Watch"})  # verbs whose answers are long
+_REQUESTS = 5  # of a look at a workflow
+_OF_RATE = 0.4  # a limit that binds: rates are means over a minute, with its quiet stretches
+_FEW = 4  # workers: each takes a second or more for a workflow
+SOON_S = 2.0  # to the next look, which no fix shortens further
 _LATE_S = 1.0  # median time from a node to its pod; both are stamped in whole seconds
 _LEAST_QUEUE, _QUEUED_SAMPLES = 2, 2
 _PODS = 20  # that were compared with their nodes
@@ -59,22 +69,28 @@ class Signs:
         pod_token_s: the same for the limit on the creation of pods.
         queued_s: a workflow's median wait for a worker.
         work_s: of a worker's time for each update of a workflow.
+        operation_s: a worker's median time for a look at a workflow.
         busy: workers that worked at once, at most.
         queue: workflows behind them, at most, while all that ever worked at once were busy; 0 where one was idle.
         rate: requests per second to the API group that got most of them.
         even: whether that rate stayed at its maximum.
         late_s: median time from a workflow's node to its pod, where nothing else is known to hold pods back.
+        request_s: the longest of `request_times`.
+        settings: what the controller was told, see `controller_settings`.
     """
 
     token_s: float | None = None
     pod_token_s: float | None = None
     queued_s: float | None = None
     work_s: float | None = None
+    operation_s: float | None = None
     busy: float | None = None
     queue: float = 0.0
     rate: float | None = None
     even: bool = False
     late_s: float | None = None
+    request_s: float | None = None
+    settings: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def measured(self) -> bool:
@@ -98,14 +114,24 @@ class Signs:
             return Limit.REQUESTS
         if self.queues:
             return Limit.UNKNOWN if self._slow else Limit.WORKERS  # slow workers lack something, such as CPU
-        return Limit.LOOKS if idle else Limit.UNKNOWN
+        return Limit.LOOKS if idle and self.looks_s else Limit.UNKNOWN
 
     @property
     def at_client_rate(self) -> bool:
         """Whether its metrics show that requests wait for the client's rate."""
         if self.token_s is not None:
             return self.token_s >= _TOKEN_S
-        return self._slow and self.even and not self.few_workers
+        if not self._slow or self.few_workers or self._below_rate:
+            return False
+        if self.request_s is None or self.operation_s is None:
+            return self.even
+        return self.operation_s >= max(_OPERATION_S, self.request_s * _REQUESTS)
+
+    @property
+    def _below_rate(self) -> bool:
+        """Whether it sent far fewer requests than it may."""
+        allowed = self.settings.get(QPS)
+        return allowed is not None and self.rate is not None and self.rate < _OF_RATE * allowed
 
     @property
     def few_workers(self) -> bool:
@@ -113,11 +139,12 @@ class Signs:
 
         At the client's rate all of the default's workers are busy, too; then other signs decide.
         """
-        return self.queue > 0 and self.busy is not None and self.busy < WORKERS
+        told = self.settings.get(WORKFLOW_WORKERS, self.busy)
+        return self.queue > 0 and self.busy is not None and told is not None and told <= self.busy < WORKERS
 
     @property
     def _slow(self) -> bool:
-        return self.work_s is not None and self.work_s >= _WORK_S
+        return (self.operation_s or 0.0) >= _OPERATION_S or (self.work_s or 0.0) >= _WORK_S
 
     @property
     def queues(self) -> bool:
@@ -127,9 +154,16 @@ class Signs:
     def _shown_by_nodes(self, *, idle: bool, late_start: bool) -> Limit:
         if self.late_s is not None and self.late_s >= _LATE_S:
             return Limit.REQUESTS
-        if self.late_s is not None and late_start:
+        few = self.settings.get(WORKFLOW_WORKERS, WORKERS) <= _FEW
+        if late_start and (few or self.late_s is not None):
             return Limit.WORKERS
-        return Limit.LOOKS if idle else Limit.UNKNOWN
+        return Limit.LOOKS if idle and self.looks_s else Limit.UNKNOWN
+
+    @property
+    def looks_s(self) -> float:
+        """To the controller's next look at a changed workflow; 0 where it is too soon to matter."""
+        looks_s = self.settings.get(REQUEUE_TIME, DEFAULTS[REQUEUE_TIME])
+        return looks_s if looks_s > SOON_S else 0.0
 
 
 @remembered
@@ -145,12 +179,27 @@ def signs(timeline: Timeline) -> Signs:
         pod_token_s=_usual(_series(timeline, RESOURCE_WAIT_S, quantile="0.5")),
         queued_s=_usual(_series(timeline, QUEUE_WAIT_S, queue_name=WORKFLOW_QUEUE, quantile="0.5")),
         work_s=_work_s(timeline, working),
+        operation_s=_usual(_series(timeline, OPERATION_S, quantile="0.5")),
         busy=float(max(gauge.max() if gauge.size else 0.0, 0.0) or working.max()) if working.size else None,
         queue=_queue_behind_all(timeline),
         rate=float(np.median(rate[rate >= rate.max() / 2])) if rate.size else None,
         even=any(map(_is_even, rates)),
         late_s=_late_s(timeline),
+        request_s=max(request_times(timeline).values(), default=None),
+        settings=settings(timeline),
     )
+
+
+def request_times(timeline: Timeline) -> Mapping[tuple[str, str], float]:
+    """By kind and verb, the median time that the controller's requests took at the API server at least, in seconds."""
+    found: dict[tuple[str, str], float] = {}
+    samples = timeline.metric(REQUEST_S)
+    for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
+        labels = _labels(text)
+        if labels.get("quantile") == "0.5" and labels.get("verb") not in _LONG and np.isfinite(value):
+            key = labels.get("kind", ""), labels.get("verb", "")
+            found[key] = min(found.get(key, np.inf), value)
+    return found
 
 
 def queue_wait_s(timeline: Timeline, queue: str) -> float | None:

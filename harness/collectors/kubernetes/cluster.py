@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from harness.collectors.collector import Observation
-from harness.collectors.kubernetes.controller_limits import record_limits
+from harness.collectors.kubernetes.controller_limits import ControllerArguments, record_limits
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.launcher_logs import LauncherLogs
@@ -50,6 +50,7 @@ class Cluster:
         phases = ((each.object, each.reason) for each in recorded if each.kind == WORKFLOW_KIND)
         self._workflows = Workflows(journal, since, phases)
         self._replicas = Replicas(journal, observation.plan.target, self._nodes.known)
+        self._controller = ControllerArguments(journal)
         self._others = OtherPods(journal, since, observation.settings.platform_namespaces)
         self._events = Events(journal, self._pods.see_event, since, recorded, self._workflows.run_of)
         self._claims = Claims(journal)
@@ -177,8 +178,9 @@ class Cluster:
             yield self._reflector("node claims", path, self._node_claims.see)
 
     def _see_other(self, change: str, manifest: Manifest) -> None:
-        """Of the platform's components, failures count; of other workloads, what they hold; of replicas, workers."""
+        """Of the platform's components, failures and settings; of others, what they hold; of replicas, workers."""
         self._replicas.see(change, manifest)
+        self._controller.see(change, manifest)
         of_platform = manifest["metadata"].get("namespace") in self._observation.settings.platform_namespaces
         (self._pods if of_platform else self._others).see(change, manifest)
 

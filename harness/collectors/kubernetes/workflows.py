@@ -16,8 +16,9 @@ from harness.collectors.kubernetes.pods import RUN_ID
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.kubernetes.workflow_choice import WorkflowChoice, WorkflowKey
+from harness.collectors.kubernetes.workflow_width import limits_of
 from harness.model.argo_nodes import is_offloaded
-from harness.model.phases import NOT_REACHABLE, OF_TASK
+from harness.model.phases import LIMITS, NOT_REACHABLE, OF_TASK
 from harness.model.records import Event
 
 KIND = "Workflow"
@@ -95,6 +96,10 @@ class Workflows:
         if is_offloaded(manifest.get("status") or {}) and not self._offloaded:
             self._offloaded = True
             self._journal.note(NOT_REACHABLE, NODES, _OFFLOADED)
+        name, limits = str(manifest["metadata"]["name"]), limits_of(manifest)
+        if limits and (name, LIMITS) not in self._recorded:
+            self._recorded.add((name, LIMITS))
+            self._journal.write(Event(self._journal.now(), KIND, name, LIMITS, limits, "kubernetes", run))
         try:
             messages = node_messages(manifest)
         except ValueError as error:

@@ -74,6 +74,21 @@ def controller(
     return story
 
 
+def webhook() -> Story:
+    """Pods are created late; the API server takes long for them, and for nothing else."""
+    story = steady(gap=lambda _: 5.0)
+    for second in range(15, 165, 15):
+        for kind, verb, seconds in (("pods", "Create", 5.0), ("workflows", "Update", 0.05), ("events", "Create", 0.05)):
+            story.sample(second, "argo_k8s_request_s", seconds, quantile="0.5", kind=kind, verb=verb)
+    return story
+
+
+def told(story: Story, arguments: str) -> Story:
+    """The same with the arguments and variables of the controller's pod."""
+    story.event(0.0, "Platform", "workflow-controller", "Arguments", arguments, namespace="kubeflow")
+    return story
+
+
 def backlog() -> Story:
     """A controller that can't keep up."""
     return steady(gap=lambda seq: 0.3 + seq / 5, first=lambda seq: 0.5 + seq / 8)

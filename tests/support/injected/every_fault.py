@@ -17,6 +17,7 @@ from tests.support.injected.control_plane import (
     piling_up,
     quota,
     waiting,
+    webhook,
 )
 from tests.support.injected.doubtful import (
     censored,
@@ -28,7 +29,7 @@ from tests.support.injected.doubtful import (
     slow_accepts,
     unauthorized,
 )
-from tests.support.injected.loads import capped, executed, slow_store, slower_and_slower, steady, stopped
+from tests.support.injected.loads import capped, executed, one_at_a_time, slow_store, slower_and_slower, steady, stopped
 from tests.support.injected.nodes import (
     autoscaled,
     busy_nodes,
@@ -67,6 +68,8 @@ INJECTED: dict[str, Callable[[], Story]] = {
     "controller-down": stopped,
     "controller-requeue": lambda: controller(grows=False),
     "parallelism-cap": capped,
+    "workflow-parallelism": one_at_a_time,
+    "webhook-slow": webhook,
     "agent-lag": lambda: steady(publish=lambda seq: 2.0 + seq),
     "nodes-exhausted": lambda: burst(100),
     "autoscaler-at-max": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 7)}]"),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from harness.model.phases import (
     COMPUTING,
     FAILED,
+    LIMITS,
     LOADING,
     PULLING,
     QUEUED,
@@ -18,11 +19,31 @@ from harness.model.phases import (
     STORING,
     SUCCEEDED,
     UNSCHEDULABLE,
+    WORKFLOW,
 )
+from harness.model.records import Span
 from tests.support.injection.seen import RUNS_ONLY, seen
-from tests.support.timelines import GIB, Story
+from tests.support.timelines import GIB, Story, at
 
 NODES = tuple(f"node-{k}" for k in range(6))
+
+
+def one_at_a_time(limit: str = "parallelism=1 width=8", at_once: int = 1) -> Story:
+    """Workflows of one task over a list of eight, so many at once, and what a workflow that was read states."""
+    story = Story(intended=40, target="argo")
+    for name in NODES:
+        story.node(name, -900, -890)
+    for seq in range(40):
+        run = story.submit(seq, due=2.0 * seq)
+        for item in range(8):
+            now = 2.0 * seq + 0.3 + 5.0 * (item // at_once)
+            step = f"{run}-{item}"
+            for phase, start, end in ((STARTING, now, now + 0.4), (RUNNING, now + 0.4, now + 4.6)):
+                story.records.append(Span(run, step, phase, at(start), at(end), "one", 0, NODES[0], "kubernetes", 1.0))
+        story.run(run, 2.0 * seq, now + 5.0)
+        if limit and seq == 0:
+            story.event(5.0, WORKFLOW, run, LIMITS, limit, run=run)
+    return story
 
 
 def steady(
