@@ -17,7 +17,6 @@ from harness.simulator.faults import inject
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kube_api.routes import mount
-from harness.simulator.kube_objects.access import reviewer
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.proxy import Proxies
@@ -76,7 +75,7 @@ def build(options: ServeOptions, clock: WallClock | None = None) -> tuple[web.Ap
         inject(platform, fault)
     clock.drive(platform.loop)
     app = web.Application(client_max_size=64 * 2**20)
-    gateway = Gateway(platform.server, calendar, clock.advance, reviewer(options.profile))
+    gateway = Gateway(platform.server, calendar, clock.advance)
     gateway.mount(app)
     if platform.hetida is not None:
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)

@@ -11,16 +11,14 @@ from tests.support.e2e import QUICK, serve
 TENANTS = ("team-a", "team-b")
 PROFILE = """
 tenants:
-  - {namespace: team-a, owner: loader, quota: {pods: 50}}
-  - {namespace: team-b, owner: loader, quota: {pods: 1}}
-accounts:
-  - {name: loader, token: l0ad}
+  - {namespace: team-a, quota: {pods: 50}}
+  - {namespace: team-b, quota: {pods: 1}}
 """
 
 
-def ask(url: str, path: str, body: object = None, token: str = "any"):
+def ask(url: str, path: str, body: object = None):
     data = None if body is None else json.dumps(body).encode()
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    headers = {"Content-Type": "application/json"}
     with urllib.request.urlopen(urllib.request.Request(url + path, data, headers)) as answer:
         return json.load(answer)
 
@@ -42,7 +40,7 @@ def test_two_tenants_are_loaded_observed_compared_and_cleaned_up(locust, platfor
         "--host", platform.url, "--simulate", "", "--scenarios", "tenants.csv", "--schedule", "spread", "--over", "2s",
         "--tenant-namespace", "team-a", "--tenant-namespace", "team-b", "--cleanup", "delete",
         "--pipeline", str(Path(__file__).parents[2] / "harness/targets/training.yaml"),
-        PIPESWARM_TOKEN="l0ad", KUBECONFIG=platform.kubeconfig,
+        KUBECONFIG=platform.kubeconfig,
     )  # fmt: skip
     assert finished.code == 0, finished.err + finished.out
     assert [row["tenant"] for row in sorted(finished.rows(), key=lambda row: row["seq"])] == [*TENANTS] * 4
@@ -55,7 +53,7 @@ def test_two_tenants_are_loaded_observed_compared_and_cleaned_up(locust, platfor
     assert report["tenants"]["worst"] == "team-b"
     assert report["tenants"]["fairness"] < 0.999
     for namespace in TENANTS:
-        experiments = ask(platform.url, f"/apis/v2beta1/experiments?namespace={namespace}", token="l0ad")
+        experiments = ask(platform.url, f"/apis/v2beta1/experiments?namespace={namespace}")
         assert [each["namespace"] for each in experiments["experiments"]] == [namespace]
-        assert ask(platform.url, f"/apis/v2beta1/runs?namespace={namespace}", token="l0ad") == {}
+        assert ask(platform.url, f"/apis/v2beta1/runs?namespace={namespace}") == {}
         assert not ask(platform.url, f"/apis/argoproj.io/v1alpha1/namespaces/{namespace}/workflows")["items"]

@@ -54,7 +54,7 @@ def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = N
     Raises:
         ConfigError: the recorded pipeline can't be simulated.
     """
-    usual = replace(profile or Profile("recorded"), faults=(), caching=False, tenants=(), accounts=())
+    usual = replace(profile or Profile("recorded"), faults=(), caching=False, tenants=())
     try:
         pods = _pods_of_a_run(usual, test)
         model, nodes = with_nodes_of(usual, timeline, {task: pod.shape for task, pod in pods.items()})

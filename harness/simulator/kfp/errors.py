@@ -13,13 +13,11 @@ class Code(IntEnum):
     INVALID_ARGUMENT = 3
     NOT_FOUND = 5
     ALREADY_EXISTS = 6
-    PERMISSION_DENIED = 7
     FAILED_PRECONDITION = 9
     ABORTED = 10
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
-    UNAUTHENTICATED = 16
 
     @property
     def http(self) -> int:
@@ -31,13 +29,11 @@ _HTTP = {
     Code.INVALID_ARGUMENT: 400,
     Code.NOT_FOUND: 404,
     Code.ALREADY_EXISTS: 409,
-    Code.PERMISSION_DENIED: 403,
     Code.FAILED_PRECONDITION: 400,
     Code.ABORTED: 409,
     Code.UNIMPLEMENTED: 501,
     Code.INTERNAL: 500,
     Code.UNAVAILABLE: 503,
-    Code.UNAUTHENTICATED: 401,
 }
 
 
@@ -98,18 +94,6 @@ def aborted(detail: str, why: str) -> RpcError:
 def precondition(detail: str, why: str) -> RpcError:
     """400: a precondition is not met."""
     return RpcError(Code.FAILED_PRECONDITION, f"FailedPreconditionError: {detail}: {why}", detail)
-
-
-def denied(detail: str) -> RpcError:
-    """403: the user may not do that."""
-    return RpcError(Code.PERMISSION_DENIED, f"PermissionDenied: {detail}: Unauthorized access", detail)
-
-
-def unauthenticated() -> RpcError:
-    """401: neither a header nor a token says who calls."""
-    detail = "Failed to check authorization. User identity is empty in the request header"
-    why = "Request header error: there is no user identity header."
-    return RpcError(Code.UNAUTHENTICATED, f"Unauthenticated: {detail}: {why}", detail)
 
 
 def internal(message: str) -> RpcError:

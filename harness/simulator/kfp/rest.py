@@ -18,7 +18,7 @@ from harness.simulator.kfp.packages import checked_spec, platform_of
 from harness.simulator.kfp.records import Run, Version
 from harness.simulator.kfp.rest_catalogue import CatalogueCalls
 from harness.simulator.kfp.server import Server
-from harness.simulator.kfp.tenancy import Review, Tenancy, Wanted, everybody
+from harness.simulator.kfp.tenancy import Tenancy
 
 API = "/apis/v2beta1"
 # Through the Kubernetes API server's proxy: the path of kfp.Client without a host but with a kubeconfig.
@@ -68,11 +68,10 @@ _FAILED: Mapping[str, str] = {
 class Gateway:
     """The routes of one server.
 
-    `advance` brings the simulation up to now; it is called before every read. `review` says who calls, and whether they
-    may, where the server has several users.
+    `advance` brings the simulation up to now; it is called before every read.
     """
 
-    def __init__(self, server: Server, calendar: Calendar, advance: Advance, review: Review = everybody) -> None:
+    def __init__(self, server: Server, calendar: Calendar, advance: Advance) -> None:
         self._server = server
         self._stamp = calendar.stamp
         self._advance = advance
@@ -81,7 +80,7 @@ class Gateway:
         self.durations: defaultdict[str, Histogram] = defaultdict(Histogram)  # seconds, by method
         self._runs = tables.runs(calendar)
         self._recurring_runs = tables.recurring_runs()
-        self._tenancy = Tenancy(server, advance, review)
+        self._tenancy = Tenancy(server, advance)
         self._catalogue = CatalogueCalls(server, calendar, self._tenancy)
 
     def mount(self, app: web.Application) -> None:
@@ -95,7 +94,7 @@ class Gateway:
             ("GET", one_run, "GetRun", self._get_run),
             ("DELETE", one_run, "DeleteRun", self._delete_run),
             *(
-                ("POST", f"{one_run}:{verb}", f"{verb.title()}Run", self._changing(verb, change))
+                ("POST", f"{one_run}:{verb}", f"{verb.title()}Run", self._changing(change))
                 for verb, change in (
                     ("terminate", self._server.terminate), ("retry", self._server.retry),
                     ("archive", self._server.archive), ("unarchive", self._server.unarchive),
@@ -156,12 +155,7 @@ class Gateway:
         body = await wire.body(request, _RUN_FIELDS)
         config = wire.inner(body, "runtime_config")
         name, experiment = (wire.text(body, field) for field in ("display_name", "experiment_id"))
-        place = self._server.place(name, experiment).namespace
-        try:
-            await self._tenancy.demand(request, Wanted("create", "runs", place))
-        except RpcError as error:
-            failed = "Failed to create a run due to authorization error. Check if you have write permissions to"
-            raise error.within(f"{failed} namespace {place}") from error
+        await self._tenancy.reviewed("run", self._server.place(name, experiment).namespace)
         version, by_reference = self._version(body)
         run = self._server.prepare_run(
             name,
@@ -234,11 +228,7 @@ class Gateway:
             rows = [each for each in rows if each.experiment_id == experiment]
         elif namespace:
             rows = [each for each in rows if each.namespace == namespace]
-        try:
-            await self._tenancy.demand(request, Wanted("list", "runs", namespace))
-        except RpcError as error:
-            failed = "Failed to list runs due to authorization error. Check if you have permission to access namespace"
-            raise error.within(f"{failed} {namespace}").within("Failed to list runs", complete=True) from error
+        await self._tenancy.reviewed("run", namespace)
         page = read_page(self._runs, list(rows), query)
         ready = asyncio.get_running_loop().create_future()
         self._server.after_listing(page.rows, lambda: None if ready.done() else ready.set_result(None))
@@ -268,32 +258,28 @@ class Gateway:
         return kept[1]
 
     async def _get_run(self, request: web.Request) -> web.Response:
-        run = await self._permitted("get", request)
+        run = await self._reviewed(request)
         return web.Response(body=self._encoded(run), content_type="application/json")
 
     async def _delete_run(self, request: web.Request) -> web.Response:
         if self._server.multi_user:
-            await self._permitted("delete", request)
+            await self._reviewed(request)
         self._server.delete_run(request.match_info["run"])
         self._rendered.pop(request.match_info["run"], None)
         return wire.answer({})
 
-    async def _permitted(self, verb: str, request: web.Request) -> Run:
-        """The run of a request whose sender may do that to it."""
+    async def _reviewed(self, request: web.Request) -> Run:
+        """The run of a request, once the sender's rights to it were asked for."""
         asked = request.match_info["run"]
         failed = f"Failed to authorize with the run ID {asked}" if self._server.multi_user else ""
         run = self._server.run(asked, failed)
-        name = run.workflow.name if run.workflow is not None else ""
-        try:
-            await self._tenancy.demand(request, Wanted(verb, "runs", run.namespace, name))
-        except RpcError as error:
-            raise error.within("Failed to authorize the request") from error
+        await self._tenancy.reviewed("run", run.namespace)
         return run
 
-    def _changing(self, verb: str, change: Callable[[str], None]) -> Handler:
+    def _changing(self, change: Callable[[str], None]) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             if self._server.multi_user:
-                await self._permitted(verb, request)
+                await self._reviewed(request)
             change(request.match_info["run"])
             return wire.answer({})
 

@@ -9,9 +9,9 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal
 from harness.simulator.kfp.listing import Table, read_page
-from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline
+from harness.simulator.kfp.records import AVAILABLE, Experiment
 from harness.simulator.kfp.server import Server
-from harness.simulator.kfp.tenancy import Tenancy, Wanted
+from harness.simulator.kfp.tenancy import Tenancy
 
 _EXPERIMENT_FIELDS = frozenset(("experiment_id", "display_name", "description", "namespace", "storage_state"))
 _FORMATS = (".yaml", ".yml", ".json", ".zip", ".tar.gz")  # of uploads, by the file's name
@@ -38,10 +38,10 @@ class CatalogueCalls:
         yield "GET", experiments, "ListExperiments", self._list_experiments
         yield "POST", experiments, "CreateExperiment", self._create_experiment
         yield "GET", one_experiment, "GetExperiment", self._get_experiment
-        yield "DELETE", one_experiment, "DeleteExperiment", self._changing("delete", self._catalogue.delete_experiment)
-        archive = self._changing("archive", self._server.archive_experiment)
+        yield "DELETE", one_experiment, "DeleteExperiment", self._changing(self._catalogue.delete_experiment)
+        archive = self._changing(self._server.archive_experiment)
         yield "POST", f"{one_experiment}:archive", "ArchiveExperiment", archive
-        unarchive = self._changing("unarchive", self._unarchive)
+        unarchive = self._changing(self._unarchive)
         yield "POST", f"{one_experiment}:unarchive", "UnarchiveExperiment", unarchive
         yield "*", "/pipelines/upload", "UploadPipeline", self._upload_pipeline
         yield "*", "/pipelines/upload_version", "UploadPipelineVersion", self._upload_pipeline_version
@@ -68,11 +68,7 @@ class CatalogueCalls:
 
     async def _list_experiments(self, request: web.Request) -> web.Response:
         namespace = self._tenancy.namespace(request.query.get("namespace", ""))
-        try:
-            await self._tenancy.demand(request, Wanted("list", "experiments", namespace))
-        except RpcError as error:
-            failed = error.within("Failed to authorize with API")
-            raise failed.within("List experiments failed", complete=True) from error
+        await self._tenancy.reviewed("experiment", namespace)
         rows = [each for each in self._catalogue.experiments.values() if each.namespace == namespace]
         return self._listed("experiments", self._experiments, rows, view.experiment, request)
 
@@ -87,36 +83,23 @@ class CatalogueCalls:
             step = "[ExperimentServer]: Failed to create a experiment due to conversion error"
             raise failed.within(step, complete=True)
         namespace = self._tenancy.namespace(wire.text(body, "namespace"))
-        try:
-            await self._tenancy.demand(request, Wanted("create", "experiments", namespace, name))
-        except RpcError as error:
-            raise error.within("Failed to authorize the request") from error
+        await self._tenancy.reviewed("experiment", namespace)
         made = self._catalogue.create_experiment(name, description, namespace)
         return wire.answer(view.experiment(made, self._stamp))
 
     async def _get_experiment(self, request: web.Request) -> web.Response:
-        return wire.answer(view.experiment(await self._permitted("get", request), self._stamp))
+        return wire.answer(view.experiment(await self._reviewed(request), self._stamp))
 
-    async def _permitted(self, verb: str, request: web.Request) -> Experiment:
-        """The experiment of a request whose sender may do that to it."""
-        asked = request.match_info["experiment"]
-        if not self._server.multi_user:
-            return self._catalogue.experiment(asked)
-        try:
-            found = self._catalogue.experiment(asked)
-        except RpcError as error:
-            step = error.within("Failed to authorize with the experiment ID")
-            raise step.within("Failed to authorize the request") from error
-        try:
-            await self._tenancy.demand(request, Wanted(verb, "experiments", found.namespace, found.name))
-        except RpcError as error:
-            raise error.within("Failed to authorize the request") from error
+    async def _reviewed(self, request: web.Request) -> Experiment:
+        """The experiment of a request, once the sender's rights to it were asked for."""
+        found = self._catalogue.experiment(request.match_info["experiment"])
+        await self._tenancy.reviewed("experiment", found.namespace)
         return found
 
-    def _changing(self, verb: str, change: Callable[[str], None]) -> Handler:
+    def _changing(self, change: Callable[[str], None]) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             if self._server.multi_user:
-                await self._permitted(verb, request)
+                await self._reviewed(request)
             change(request.match_info["experiment"])
             return wire.answer({})
 
@@ -134,8 +117,7 @@ class CatalogueCalls:
         if not upload.name.endswith(_FORMATS):
             return wire.upload_refusal(400, "Failed to read a pipeline spec file", "uploadPipeline", typed=False)
         namespace = self._tenancy.namespace(request.query.get("namespace", ""))
-        if not await self._may_upload(request, namespace):
-            return wire.upload_refusal(400, "Failed to create a pipeline", "uploadPipeline", typed=False)
+        await self._tenancy.reviewed("pipeline", namespace)
         try:
             description = request.query.get("description", "")
             row = self._catalogue.create_pipeline(upload.data, _name(request) or upload.name, description, namespace)
@@ -148,8 +130,7 @@ class CatalogueCalls:
         upload = await wire.uploaded(request)
         if upload is None or not upload.name.endswith(_FORMATS) or pipeline not in self._catalogue.pipelines:
             return wire.upload_refusal(400, failed, "UploadPipelineVersion", typed=False)
-        if not await self._may_upload(request, self._catalogue.pipeline(pipeline).namespace):
-            return wire.upload_refusal(400, failed, "UploadPipelineVersion", typed=False)
+        await self._tenancy.reviewed("pipeline", self._catalogue.pipeline(pipeline).namespace)
         try:
             description = request.query.get("description", "")
             row = self._catalogue.create_version(pipeline, upload.data, _name(request) or upload.name, description)
@@ -157,57 +138,26 @@ class CatalogueCalls:
             return _refused(error, failed, "UploadPipelineVersion")
         return wire.answer(view.version(row, self._stamp))
 
-    async def _may_upload(self, request: web.Request, namespace: str) -> bool:
-        """Whether a pipeline may be made in a namespace; everybody may make one for all."""
-        try:
-            if namespace:
-                await self._tenancy.demand(request, Wanted("create", "pipelines", namespace))
-        except RpcError:
-            return False
-        return True
-
     async def _list_pipelines(self, request: web.Request) -> web.Response:
         namespace = self._tenancy.namespace(request.query.get("namespace", ""))
-        failed = "Failed to list pipelines due to authorization error. Check if you have read permission to namespace"
-        try:
-            await self._demand(request, "list", f"{failed} {namespace}", namespace=namespace)
-        except RpcError as error:
-            whole = f"Failed to list pipelines in namespace {namespace}. Check error stack"
-            raise error.within(whole, complete=True) from error
+        await self._tenancy.reviewed("pipeline", namespace)
         rows = [each for each in self._catalogue.pipelines.values() if each.namespace == namespace]
         return self._listed("pipelines", self._pipelines, rows, view.pipeline, request)
 
     async def _get_pipeline(self, request: web.Request) -> web.Response:
-        asked = request.match_info["pipeline"]
-        await self._demand(
-            request, "get", f"Failed to get a pipeline due authorization error for pipeline id {asked}", asked
-        )
-        return wire.answer(view.pipeline(self._catalogue.pipeline(asked), self._stamp))
-
-    async def _demand(
-        self, request: web.Request, verb: str, failed: str, pipeline: str = "", *, namespace: str = ""
-    ) -> None:
-        """The right to a pipeline, or to the pipelines of a namespace; `failed` is what fails without it."""
-        if not self._server.multi_user:
-            return
-        try:
-            found = self._catalogue.pipeline(pipeline) if pipeline else Pipeline("", "", 0.0, namespace=namespace)
-            await self._tenancy.demand(request, Wanted(verb, "pipelines", found.namespace, found.name))
-        except RpcError as error:
-            raise error.within(failed) from error
+        found = self._catalogue.pipeline(request.match_info["pipeline"])
+        await self._tenancy.reviewed("pipeline", found.namespace)
+        return wire.answer(view.pipeline(found, self._stamp))
 
     async def _get_pipeline_by_name(self, request: web.Request) -> web.Response:
         name, namespace = request.match_info["name"], self._tenancy.namespace(request.query.get("namespace", ""))
-        failed = "Failed to fetch a pipeline due to authorization error. Check if you have read permission to namespace"
-        await self._demand(request, "get", f"{failed} {namespace}", namespace=namespace)
+        await self._tenancy.reviewed("pipeline", namespace)
         row = self._catalogue.pipeline_named(name, namespace)
         return wire.answer(view.pipeline(row, self._stamp))
 
     async def _delete_pipeline(self, request: web.Request) -> web.Response:
         cascade, asked = request.query.get("cascade", "").lower() == "true", request.match_info["pipeline"]
-        await self._demand(
-            request, "delete", f"Failed to delete a pipeline due authorization error for pipeline id {asked}", asked
-        )
+        await self._tenancy.reviewed("pipeline", self._catalogue.pipeline(asked).namespace)
         self._catalogue.delete_pipeline(asked, cascade=cascade)
         return wire.answer({})
 
@@ -222,25 +172,20 @@ class CatalogueCalls:
                 f"Failed to list pipeline versions due to error fetching the namespace for pipeline {given}"
             )
             raise failed.within(f"Failed to list pipeline versions for pipeline {given}", complete=True) from error
-        where = f"Check if you have read permission to namespace {pipeline.namespace}"
-        failed_right = f"Failed to list pipeline versions due to authorization error. {where}"
-        await self._demand(request, "list", failed_right, namespace=pipeline.namespace)
+        await self._tenancy.reviewed("pipeline", pipeline.namespace)
         rows = self._catalogue.versions_of(pipeline.id)
         return self._listed("pipeline_versions", self._versions, rows, view.version, request)
 
     async def _get_pipeline_version(self, request: web.Request) -> web.Response:
         at = request.match_info
         version = self._catalogue.version(at["pipeline"], at["version"])
-        failed = f"Failed to get a pipeline version due to authorization error for pipeline version id {version.id}"
-        await self._demand(request, "get", failed, version.pipeline_id)
+        await self._tenancy.reviewed("pipeline", self._catalogue.pipeline(version.pipeline_id).namespace)
         return wire.answer(view.version(version, self._stamp))
 
     async def _delete_pipeline_version(self, request: web.Request) -> web.Response:
         pipeline, version = request.match_info["pipeline"], request.match_info["version"]
-        failed = (
-            f"Failed to delete a pipeline version id {version} due to authorization error for pipeline id {pipeline}"
-        )
-        await self._demand(request, "delete", failed, self._catalogue.version(pipeline, version).pipeline_id)
+        its = self._catalogue.version(pipeline, version).pipeline_id
+        await self._tenancy.reviewed("pipeline", self._catalogue.pipeline(its).namespace)
         self._catalogue.delete_version(pipeline, version)
         return wire.answer({})
 

@@ -73,7 +73,6 @@ priority_classes = _resource(
     "PriorityClass", "scheduling.k8s.io", plural="priorityclasses", short="pc", namespaced=False,
     columns=columns.PRIORITY_CLASS_COLUMNS,
 )  # fmt: skip
-service_accounts = _resource("ServiceAccount", short="sa")
 # Of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed.
 leases = _resource("Lease", "coordination.k8s.io")
 _of_argo = partial(_resource, group="argoproj.io", version="v1alpha1", custom=True, verbs=DOCUMENT_VERBS)

@@ -77,7 +77,6 @@ def resource_types(
         ),
         *(each(**shown(dict)) for each in (*resources.ARGO_TYPES, *resources.DASK_TYPES)),
         resources.machine_deployments(**shown(lambda pool: render_pool(pool, stamp))),
-        resources.service_accounts(**shown(dict)),
         *(_usage(calendar, computed) if metrics_server else ()),
     ]
 

@@ -11,7 +11,6 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
-from harness.simulator.kube_objects.access import service_accounts
 from harness.simulator.kube_objects.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
 from harness.simulator.kube_objects.config_maps import (
     AUTOSCALER_STATUS,
@@ -114,8 +113,6 @@ class KubernetesView:
         own = platform.profile.namespace
         for name in (*NAMESPACES, own, *(each.namespace for each in platform.profile.tenants)):
             self.store.put("namespaces", "", name, name)
-        for plural, namespace, document in service_accounts(platform.profile, self.calendar.stamp(0.0)):
-            self.store.put(plural, namespace, document["metadata"]["name"], document)
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
         self._services = services(platform.profile, platform.store.installed)

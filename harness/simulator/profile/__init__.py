@@ -1,6 +1,5 @@
 """Profiles: the settings of a simulated platform (`settings`), read from YAML (`file`)."""
 
-from harness.simulator.profile.accounts import Account
 from harness.simulator.profile.hetida import Backend, DataAdapter, Execution, Hetida, Runtime
 from harness.simulator.profile.settings import (
     Agent,
@@ -27,7 +26,7 @@ from harness.simulator.profile.settings import (
 from harness.simulator.profile.spot import Eviction
 
 __all__ = [
-    "Account", "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database",
+    "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database",
     "Eviction", "Execution", "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Measured", "MeasuredPod", "Pool",
     "Profile", "Quota", "Requests", "Runtime", "Scheduler", "Step", "Taint", "Tenant",
 ]  # fmt: skip

@@ -43,7 +43,6 @@ def _problems(profile: Profile) -> Iterator[Problem]:
                 f"unknown class '{step.priority_class}'",
                 f"define it under priority_classes, which has: {classes}",
             )
-    yield from _repeated("accounts[{}].token", "accounts with the token", [each.token for each in profile.accounts])
     yield from _of_tenants(profile)
     if profile.hetida is not None:
         yield from _repeated("hetida.adapters[{}].id", "adapters", [each.id for each in profile.hetida.adapters])
@@ -51,15 +50,10 @@ def _problems(profile: Profile) -> Iterator[Problem]:
 
 def _of_tenants(profile: Profile) -> Iterator[Problem]:
     yield from _repeated("tenants[{}].namespace", "tenants", [each.namespace for each in profile.tenants])
-    accounts = [each.name for each in profile.accounts]
     for index, tenant in enumerate(profile.tenants):
         if not _NAMESPACE.fullmatch(tenant.namespace) or tenant.namespace == profile.namespace:
             hint = "use at most 63 of a-z, 0-9 and -, and not the platform's own namespace"
             yield Problem(f"tenants[{index}].namespace", f"'{tenant.namespace}' can't be a tenant's namespace", hint)
-        if tenant.owner and tenant.owner not in accounts:
-            known = ", ".join(accounts) or "none"
-            message = f"there is no account '{tenant.owner}'"
-            yield Problem(f"tenants[{index}].owner", message, f"define it under accounts, which has: {known}")
     if profile.tenants and profile.hetida is not None:
         yield Problem("tenants", "only KFP and Argo have tenants, not hetida designer", "leave out one of the two")
 

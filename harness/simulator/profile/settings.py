@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
 from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
-from harness.simulator.profile.accounts import Account
 from harness.simulator.profile.bounds import (
     ABOVE_0,
     Bytes,
@@ -174,10 +173,9 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A user's namespace, as a Kubeflow profile makes it: its owner may do everything with the pipelines in it."""
+    """A user's namespace, as a Kubeflow profile makes it."""
 
     namespace: str
-    owner: str = ""  # one of the profile's accounts
     quota: Quota = Quota()
 
 
@@ -357,7 +355,6 @@ class Profile:
     caching: bool = True  # the server's execution cache; pipelines have to enable it too
     namespace: str = "kubeflow"
     tenants: tuple[Tenant, ...] = ()  # with any, KFP serves several users: runs are in their namespaces
-    accounts: tuple[Account, ...] = ()  # of a KFP for several users; without any, every client may do everything
     metrics_server: bool = True  # whether the usage of nodes and pods can be asked for (`kubectl top`)
     # PriorityClasses besides Kubernetes' own: name → value. Pods without one have the priority 0.
     priority_classes: Mapping[str, int] = field(default_factory=dict)

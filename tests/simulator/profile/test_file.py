@@ -58,12 +58,6 @@ def test_durations_quantities_and_distributions_are_read() -> None:
         ("autoscaler: {scan_s: 0}", "x.yaml:1: autoscaler.scan_s", "not a number above 0", "above 0"),
         ("autoscaler: {failing: 1.2}", "x.yaml:1: autoscaler.failing", "not a number from 0 to 1", "0 to 1"),
         ("api: {qps: 0}", "x.yaml:1: api.qps", "not a number above 0", "above 0"),
-        (
-            "accounts: [{name: a, token: t}, {name: b, token: t}]",
-            "x.yaml:1: accounts[1].token",
-            "two accounts with the token 't'",
-            "its own",
-        ),
         ("api: {burst: 0}", "x.yaml:1: api.burst", "not 1 or more", "1 or more"),
         ("api: {error_rate: .nan}", "x.yaml:1: api.error_rate", "not a number", "a number"),
         ("api: {latency: .inf}", "x.yaml:1: api.latency", "not a duration", "90s"),
