@@ -45,7 +45,7 @@ def prometheus(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def configuration(served: Served) -> dict[str, object]:
     target = served.url.removeprefix("http://")
     kubelet = f"/api/v1/nodes/{first_node(served)}/proxy/metrics"
-    pages = {"kubelet": kubelet, "cadvisor": f"{kubelet}/cadvisor", "resource": f"{kubelet}/resource"}
+    pages = {"kubelet": kubelet, "cadvisor": f"{kubelet}/cadvisor"}
     jobs = [
         {"job_name": name, "metrics_path": path, "static_configs": [{"targets": [target]}]}
         for name, path in (PATHS | pages).items()
@@ -99,8 +99,6 @@ def value(prometheus: str, query: str) -> float:
             0.06,
         ),
         ('container_memory_working_set_bytes{job="cadvisor",pod=~"mysql-.*",container!=""}', 400 * 2**20),
-        ('rate(node_cpu_usage_seconds_total{job="resource"}[10s])', 0.08),
-        ('container_start_time_seconds{job="resource",pod=~"mysql-.*"}', 1.7e9),
     ],
 )
 def test_prometheus_finds_the_components_by_their_own_names(prometheus: str, query: str, least: float) -> None:

@@ -97,7 +97,6 @@ def deployment(name: str, replicas: int) -> Manifest:
 
 
 def types() -> list[Resource]:
-    event = resources.events(**shown(as_is, "involvedObject.kind", "involvedObject.name", "reason", "type"))
     usage = {"cpu": "250m", "memory": "512Mi"}
     at = {"timestamp": stamp(), "window": "30s"}
     return [
@@ -105,17 +104,12 @@ def types() -> list[Resource]:
         resources.pods(**shown(as_is, "spec.nodeName", "status.phase", "spec.restartPolicy")),
         resources.namespaces(**shown(as_is, "status.phase")),
         resources.persistent_volume_claims(**shown(as_is)),
-        event,
-        resources.events_v1(event),
+        resources.events(**shown(as_is, "involvedObject.kind", "involvedObject.name", "reason", "type")),
         resources.config_maps(**shown(as_is)),
-        resources.storage_classes(**shown(as_is)),
         resources.deployments(**shown(as_is)),
-        resources.replica_sets(**shown(as_is)),
         resources.services(**shown(as_is, "spec.clusterIP", "spec.type")),
         resources.resource_quotas(**shown(as_is)),
-        resources.priority_classes(**shown(as_is)),
         resources.workflows(**shown(as_is)),
-        resources.service_accounts(**shown(as_is)),
         resources.node_metrics(
             **shown(as_is),
             listing=lambda: [("", "node-0", {"metadata": {"name": "node-0"}, **at, "usage": usage})],
@@ -171,9 +165,7 @@ class Cluster:
         if not grace:
             self.store.delete(plural, namespace, name)
 
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
-        if dry:
-            return
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         self.asked.append(("patch", plural, namespace, name, patch))
         self.store.put(plural, namespace, name, merge(self.manifest(plural, namespace, name), patch))
 

@@ -34,7 +34,6 @@ COPIED = {
     "events": f"/api/v1/namespaces/{NAMESPACE}/events",
     "persistentvolumeclaims": f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims",
     "deployments": DEPLOYMENTS,
-    "replicasets": f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets",
     "services": f"/api/v1/namespaces/{NAMESPACE}/services",
 }
 

@@ -90,9 +90,7 @@ class WatchedPlatform(KubernetesView):
         """Report the changes that watches would have shown."""
         if self._platform is None:
             return
-        kinds = {
-            each.plural: each for each in self.store.resources if each.listing is None and each.group != "events.k8s.io"
-        }
+        kinds = {each.plural: each for each in self.store.resources if each.listing is None}
         seen = {"nodes": self._nodes.see, "pods": self._pods.see, "events": self._events_seen.see}
         if self._reads_workflows:
             seen["workflows"] = self._known.see

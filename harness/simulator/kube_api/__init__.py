@@ -7,7 +7,7 @@ simulation without a server does not wait for aiohttp.
 
 from harness.simulator.kube_api.actions import Actions
 from harness.simulator.kube_api.errors import ApiError
-from harness.simulator.kube_api.resource import Column, Manifest, Resource, Since, Snapshot
+from harness.simulator.kube_api.resource import Manifest, Resource, Snapshot
 from harness.simulator.kube_api.store import ObjectStore
 
-__all__ = ["Actions", "ApiError", "Column", "Manifest", "ObjectStore", "Resource", "Since", "Snapshot"]
+__all__ = ["Actions", "ApiError", "Manifest", "ObjectStore", "Resource", "Snapshot"]

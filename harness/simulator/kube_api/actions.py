@@ -13,8 +13,8 @@ class Actions(Protocol):
         """Delete an object; `grace_s` is the requested grace period: none for the default, 0 for at once."""
         ...
 
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
-        """Apply a JSON merge patch (RFC 7386), to which every kind of client patch is converted; if `dry`, check it.
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+        """Apply a JSON merge patch (RFC 7386), to which every kind of client patch is converted.
 
         Scaling a deployment arrives as ``{"spec": {"replicas": n}}``, cordoning a node as
         ``{"spec": {"unschedulable": true}}``, uncordoning it as ``{"spec": {"unschedulable": null}}``.

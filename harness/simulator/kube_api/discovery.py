@@ -72,7 +72,6 @@ def _subresources(resource: Resource) -> list[tuple[str, Document]]:
     kinds: dict[str, Document] = {
         "eviction": {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]},
         "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]},
-        "status": {"kind": resource.kind, "verbs": ["get"]},
     }
     return [(each, kinds[each]) for each in resource.subresources]
 

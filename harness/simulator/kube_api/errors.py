@@ -78,6 +78,11 @@ def not_creatable(resource: Resource) -> ApiError:
     return ApiError(403, "Forbidden", message, {**details, "kind": resource.plural})
 
 
+def no_dry_run() -> ApiError:
+    """400: changes are made, not tried."""
+    return bad_request("the simulated platform does not try changes: leave out --dry-run=server")
+
+
 def already_exists(resource: Resource, name: str) -> ApiError:
     """409: there is an object of this name."""
     return ApiError(409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', _about(resource, name))

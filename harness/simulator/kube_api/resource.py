@@ -7,34 +7,16 @@ from typing import Any
 Snapshot = object  # an immutable value made by the model
 Manifest = dict[str, Any]
 
-ALL_VERBS = ("delete", "deletecollection", "get", "list", "patch", "update", "watch")
+ALL_VERBS = ("delete", "get", "list", "patch", "watch")
 READ_VERBS = ("get", "list")
 DOCUMENT_VERBS = ("create", *ALL_VERBS)
-
-
-@dataclass(frozen=True, slots=True)
-class Since:
-    """A table cell with the age of `stamp` (RFC 3339): ``{before}5m{after}``."""
-
-    stamp: str | None
-    before: str = ""
-    after: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of `kubectl get`; `value` reads a manifest."""
-
-    name: str
-    value: Callable[[Manifest], object]  # a string, a number, or `Since`
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One Kubernetes resource type, and the rendering of the model's snapshots.
 
-    Stored resources with the same `plural` in different groups are views of the same objects, such as ``events`` of the
-    core and of ``events.k8s.io``. With `listing`, nothing is stored: every read computes (namespace, name, snapshot).
+    With `listing`, nothing is stored: every read computes (namespace, name, snapshot).
     """
 
     group: str  # "" for the core
@@ -45,13 +27,12 @@ class Resource:
     render: Callable[[Snapshot], Manifest]  # without apiVersion, kind and metadata.resourceVersion
     labels: Callable[[Snapshot], Mapping[str, str]]
     fields: Callable[[Snapshot], Mapping[str, str]]  # values of the field selectors
-    columns: tuple[Column, ...] = ()
     short_names: tuple[str, ...] = ()
     listing: Callable[[], Iterable[tuple[str, str, Snapshot]]] | None = None
     selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # supported field selectors
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS  # of stored types; computed ones have `READ_VERBS`
-    subresources: tuple[str, ...] = ()  # any of "eviction", "scale", "status"
+    subresources: tuple[str, ...] = ()  # any of "eviction", "scale"
     returns_deleted: bool = False  # a delete returns the object instead of a Status
     custom: bool = False  # from a CustomResourceDefinition: list items repeat their type
 

@@ -11,11 +11,18 @@ from harness.simulator.kube_api import writing
 from harness.simulator.kube_api.actions import Actions
 from harness.simulator.kube_api.creations import Creations
 from harness.simulator.kube_api.descriptions import add_descriptions, json_answer
-from harness.simulator.kube_api.errors import ApiError, method_not_allowed, not_creatable, not_found, unknown_path
+from harness.simulator.kube_api.errors import (
+    ApiError,
+    method_not_allowed,
+    no_dry_run,
+    not_creatable,
+    not_found,
+    unknown_path,
+)
 from harness.simulator.kube_api.listing import read_page
 from harness.simulator.kube_api.options import ListOptions, flag, parse_options
 from harness.simulator.kube_api.resource import Resource
-from harness.simulator.kube_api.shapes import TAIL, Plain, Shape, negotiate
+from harness.simulator.kube_api.shapes import TAIL, Shape, negotiate
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 from harness.simulator.kube_api.watching import watch
 
@@ -37,7 +44,7 @@ def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Calla
         app: an application that has not started.
         store: the objects; can be written to at any time from the same event loop.
         actions: carries out clients' writes.
-        now: the present in UTC ns, for the ages in tables.
+        now: the present in UTC ns.
     """
     app[_watches] = set()
     app.on_shutdown.append(_end_watches)
@@ -49,7 +56,7 @@ def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Calla
     add_descriptions(app.router, store.resources)
     app.router.add_post(f"{_REVIEW}/selfsubjectaccessreviews", _allowed)
     for resource in store.resources:
-        _Served(resource, store, actions, creations, now).add_routes(app.router)
+        _Served(resource, store, actions, creations).add_routes(app.router)
 
 
 async def _end_watches(app: web.Application) -> None:
@@ -108,14 +115,11 @@ def _errors_of(ours: Callable[[str], bool]) -> Any:
 class _Served:
     """The routes of one resource type."""
 
-    def __init__(
-        self, resource: Resource, store: ObjectStore, actions: Actions, creations: Creations, now: Callable[[], int]
-    ) -> None:
+    def __init__(self, resource: Resource, store: ObjectStore, actions: Actions, creations: Creations) -> None:
         self.resource = resource
         self.store = store
         self.actions = actions
         self.creations = creations
-        self.now = now
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
         resource = self.resource
@@ -130,14 +134,10 @@ class _Served:
         router.add_get(one, self.get)
         for verb, path, add, handler in (
             ("delete", one, router.add_delete, self.delete),
-            ("deletecollection", collection, router.add_delete, self.delete_collection),
             ("patch", one, router.add_patch, self.patch),
-            ("update", one, router.add_put, self.replace),
         ):
             if resource.can(verb):
                 add(path, handler)
-        if "status" in resource.subresources:
-            router.add_get(f"{one}/status", self.get)
         if "eviction" in resource.subresources:
             router.add_post(f"{one}/eviction", self.evict)
         if "scale" in resource.subresources:
@@ -202,24 +202,9 @@ class _Served:
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json_answer(status)
 
-    async def delete_collection(self, request: web.Request) -> web.StreamResponse:
-        options = writing.read_options(await request.read(), request.content_type)
-        page = read_page(
-            self.store, parse_options(self.resource, request.match_info.get("namespace", ""), request.query)
-        )
-        for each in page.objects:
-            target = writing.Target(self.store, self.resource, each.namespace, each.name)
-            writing.delete(target, self.actions, request.query, options)
-        return await _send_list(request, Plain(self.resource), page.objects, page.metadata)
-
     async def patch(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        changed = writing.patch(self._target(request), self.actions, request.query, request.content_type, body)
-        return json_answer(self._shape(request).alone(changed))
-
-    async def replace(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
-        changed = writing.replace(self._target(request), self.actions, request.query, body)
+        changed = writing.patch(self._target(request), self.actions, request.content_type, body)
         return json_answer(self._shape(request).alone(changed))
 
     async def evict(self, request: web.Request) -> web.StreamResponse:
@@ -233,15 +218,16 @@ class _Served:
         body = await request.read()
         content_type = request.content_type if request.method == "PATCH" else None
         target = self._target(request)
-        return json_answer(writing.scale(target, self.actions, request.query, content_type, body))
+        return json_answer(writing.scale(target, self.actions, content_type, body))
 
     def _shape(self, request: web.Request) -> Shape:
-        return negotiate(request.headers.get("Accept", ""), self.resource, request.query, self.now)
+        return negotiate(request.headers.get("Accept", ""), self.resource)
 
     def _target(self, request: web.Request) -> writing.Target:
+        if flag(request.query, "dryRun"):
+            raise no_dry_run()
         match = request.match_info
-        namespace = match.get("namespace", "")
-        return writing.Target(self.store, self.resource, namespace, match["name"])
+        return writing.Target(self.store, self.resource, match.get("namespace", ""), match["name"])
 
 
 async def _send_list(

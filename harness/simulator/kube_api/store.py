@@ -7,7 +7,7 @@ costs no memory and eventually finds that the history no longer reaches back to 
 
 import asyncio
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,17 +21,13 @@ _KEEP_RENDERED = 2_000
 
 @dataclass(slots=True)
 class ObjectVersion:
-    """An object between two changes. `version` 0 marks computed objects, which have no versions.
-
-    `annotations` are those that clients have set (none: removed), beside those of the snapshot.
-    """
+    """An object between two changes. `version` 0 marks computed objects, which have no versions."""
 
     namespace: str
     name: str
     snapshot: Snapshot
     version: int
-    annotations: Mapping[str, str | None] | None = None
-    _rendered: dict[str, bytes] | None = None  # by group
+    _rendered: bytes | None = None
 
     @property
     def key(self) -> str:
@@ -43,17 +39,7 @@ class ObjectVersion:
         document = dict(resource.render(self.snapshot))
         if self.version:
             document["metadata"] = {**document["metadata"], "resourceVersion": str(self.version)}
-        if self.annotations:
-            metadata = dict(document["metadata"])
-            merged = {**metadata.pop("annotations", {}), **self.annotations}
-            kept = {name: value for name, value in merged.items() if value is not None}
-            document["metadata"] = {**metadata, "annotations": kept} if kept else metadata
         return document
-
-    def previewed(self, resource: Resource, manifest: Manifest) -> "ObjectVersion":
-        """The same version with another content, which is not stored: the answer to a dry run."""
-        rendered = {resource.group: orjson.dumps(manifest)}
-        return ObjectVersion(self.namespace, self.name, self.snapshot, self.version, self.annotations, rendered)
 
     def typed_manifest(self, resource: Resource) -> Manifest:
         """The whole object, as sent by itself."""
@@ -62,11 +48,8 @@ class ObjectVersion:
     def encoded(self, resource: Resource) -> bytes:
         """`manifest` as JSON, rendered once for all readers."""
         if self._rendered is None:
-            self._rendered = {}
-        rendered = self._rendered.get(resource.group)
-        if rendered is None:
-            rendered = self._rendered[resource.group] = orjson.dumps(self.manifest(resource))
-        return rendered
+            self._rendered = orjson.dumps(self.manifest(resource))
+        return self._rendered
 
     def forget_rendering(self) -> None:
         """Free the bytes; another read renders them again."""
@@ -176,22 +159,7 @@ class ObjectStore:
         if before is not None and before.snapshot is snapshot:
             return before.version  # as on a real server, a write without a change has no new version
         self.version += 1
-        annotations = None if before is None else before.annotations
-        after = ObjectVersion(namespace, name, snapshot, self.version, annotations)
-        collection.record(Change(before, after, deleted=False))
-        return self.version
-
-    def annotate(self, plural: str, namespace: str, name: str, annotations: Mapping[str, str | None]) -> int:
-        """Set annotations of an object, remove those that are none; returns its resource version.
-
-        Raises:
-            KeyError: no such object.
-        """
-        collection = self._collections[plural]
-        before = collection.objects[f"{namespace}/{name}" if namespace else name]
-        self.version += 1
-        merged = {**(before.annotations or {}), **annotations}
-        after = ObjectVersion(namespace, name, before.snapshot, self.version, merged)
+        after = ObjectVersion(namespace, name, snapshot, self.version)
         collection.record(Change(before, after, deleted=False))
         return self.version
 
@@ -205,7 +173,7 @@ class ObjectStore:
         before = collection.objects[f"{namespace}/{name}" if namespace else name]
         self.version += 1
         latest = before.snapshot if snapshot is None else snapshot
-        last = ObjectVersion(namespace, name, latest, self.version, before.annotations)
+        last = ObjectVersion(namespace, name, latest, self.version)
         collection.record(Change(before, last, deleted=True))
         return self.version
 

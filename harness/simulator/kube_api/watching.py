@@ -111,16 +111,13 @@ def _seen(change: Change, selection: Selection) -> _Event | None:
 
 
 class _Lines:
-    """Encodes events as lines; tables define their columns only in the first."""
+    """Encodes events as lines."""
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._first = True
 
     def event(self, kind: str, version: ObjectVersion) -> bytes:
-        line = b'{"type":"%s","object":%s}\n' % (kind.encode(), self._shape.alone(version, first=self._first))
-        self._first = False
-        return line
+        return b'{"type":"%s","object":%s}\n' % (kind.encode(), self._shape.alone(version))
 
     def bookmark(self, selection: Selection, version: int, *, initial_events_end: bool = False) -> bytes:
         resource = selection.resource

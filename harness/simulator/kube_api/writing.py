@@ -1,4 +1,4 @@
-"""Writes by clients: delete, evict, patch, replace, scale. Checked here, carried out by the model."""
+"""Writes by clients: delete, evict, patch, scale. Checked here, carried out by the model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,13 @@ from harness.simulator.kube_api.actions import Actions
 from harness.simulator.kube_api.errors import (
     bad_request,
     invalid,
+    no_dry_run,
     not_found,
     precondition_failed,
     stale,
     unsupported_media_type,
 )
-from harness.simulator.kube_api.options import flag, number
+from harness.simulator.kube_api.options import number
 from harness.simulator.kube_api.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, difference
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
@@ -71,8 +72,7 @@ def delete(target: Target, actions: Actions, query: Mapping[str, str], options: 
         why = f'Unsupported value: "{policy}": supported values: {allowed}'
         raise invalid("meta.k8s.io", "DeleteOptions", "", "propagationPolicy", why, cause="FieldValueNotSupported")
     _check_preconditions(target, options.get("preconditions") or {})
-    if not _dry(query, options):
-        actions.delete(resource.plural, target.namespace, name, _grace(query, options))
+    actions.delete(resource.plural, target.namespace, name, _grace(query, options))
     return target.now() if resource.returns_deleted else None
 
 
@@ -112,12 +112,11 @@ def evict(target: Target, actions: Actions, query: Mapping[str, str], eviction: 
     if eviction.get("metadata", {}).get("name") not in (None, target.name):
         raise bad_request("name in URL does not match name in Eviction object")
     options = eviction.get("deleteOptions") or {}
-    if not _dry(query, options):
-        actions.evict(target.namespace, target.name, _grace(query, options))
+    actions.evict(target.namespace, target.name, _grace(query, options))
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def patch(target: Target, actions: Actions, query: Mapping[str, str], content_type: str, body: bytes) -> ObjectVersion:
+def patch(target: Target, actions: Actions, content_type: str, body: bytes) -> ObjectVersion:
     """Apply one of the three kinds of patch to an object.
 
     Raises:
@@ -126,21 +125,7 @@ def patch(target: Target, actions: Actions, query: Mapping[str, str], content_ty
     if content_type == STRATEGIC_PATCH and target.resource.custom:
         raise unsupported_media_type(f"{JSON_PATCH}, {MERGE_PATCH}")
     before = target.document()
-    return _write(target, actions, query, before, apply_patch(content_type, before, read_json(body)))
-
-
-def replace(target: Target, actions: Actions, query: Mapping[str, str], body: bytes) -> ObjectVersion:
-    """Replace an object by the one in the body.
-
-    Raises:
-        ApiError: 400, 409, 422.
-    """
-    return _write(target, actions, query, target.document(), read_object(body))
-
-
-def _write(
-    target: Target, actions: Actions, query: Mapping[str, str], before: Document, after: Document
-) -> ObjectVersion:
+    after = apply_patch(content_type, before, read_json(body))
     resource, name = target.resource, target.name
     metadata = after.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") != name:
@@ -154,43 +139,9 @@ def _write(
         why = f'Invalid value: "{metadata["uid"]}": field is immutable'
         raise invalid(resource.group, resource.kind, name, "metadata.uid", why)
     asked = difference(_writable(before), _writable(after))
-    annotations = _annotations_in(asked)
-    dry = _dry(query, {})
     if asked:
-        actions.patch(resource.plural, target.namespace, name, asked, dry=dry)
-    if dry:
-        return target.version.previewed(resource, _preview(before, after))
-    if annotations:
-        target.store.annotate(resource.plural, target.namespace, name, annotations)
+        actions.patch(resource.plural, target.namespace, name, asked)
     return target.now()
-
-
-def _annotations_in(asked: Document) -> dict[str, str | None]:
-    """Take the annotations out of a change: any object can have them, and the model does not know them.
-
-    Raises:
-        ApiError: 400: not texts.
-    """
-    metadata = asked.get("metadata", {})
-    given = metadata.pop("annotations", None) or {}
-    if not metadata:
-        asked.pop("metadata", None)
-    if not isinstance(given, dict) or not all(isinstance(each, str | None) for each in given.values()):
-        raise bad_request("metadata.annotations must be texts by name")
-    return given
-
-
-def _preview(before: Document, after: Document) -> Document:
-    """What a dry run answers: the object after the write, with the fields that the server owns."""
-    kept = {name: value for name, value in before["metadata"].items() if name in _SERVER_OWNED}
-    annotated = before["metadata"].get("annotations") != after["metadata"].get("annotations")
-    if "generation" in kept and (
-        before.get("spec") != after.get("spec") or (annotated and "replicas" in after["spec"])
-    ):
-        kept["generation"] += 1  # of workloads also with their annotations
-    status = {"status": before["status"]} if "status" in before else {}
-    document = {**after, "metadata": {**after["metadata"], **kept}, **status}
-    return {name: value for name, value in document.items() if name not in ("apiVersion", "kind")}
 
 
 def _writable(document: Document) -> Document:
@@ -219,9 +170,7 @@ def scale_of(target: Target) -> Document:
     }
 
 
-def scale(
-    target: Target, actions: Actions, query: Mapping[str, str], content_type: str | None, body: bytes
-) -> Document:
+def scale(target: Target, actions: Actions, content_type: str | None, body: bytes) -> Document:
     """Set the replicas by a patch of type `content_type`, or by a new `Scale` if that is none; returns the new `Scale`.
 
     Raises:
@@ -239,11 +188,8 @@ def scale(
     if not isinstance(replicas, int) or replicas < 0:
         why = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid("autoscaling", "Scale", name, "spec.replicas", why)
-    dry = _dry(query, {})
     if replicas != before["spec"].get("replicas", 0):
-        actions.patch(resource.plural, target.namespace, name, {"spec": {"replicas": replicas}}, dry=dry)
-    if dry:
-        return {**before, "spec": {"replicas": replicas} if replicas else {}}
+        actions.patch(resource.plural, target.namespace, name, {"spec": {"replicas": replicas}})
     return scale_of(Target(target.store, resource, target.namespace, name))
 
 
@@ -277,14 +223,13 @@ def read_options(body: bytes, content_type: str) -> Document:
     """The optional body of a delete or an eviction.
 
     Raises:
-        ApiError: 400: not a JSON object; 415: another content type.
+        ApiError: 400: not a JSON object, or a dry run; 415: another content type.
     """
     if not body:
         return {}
     if content_type not in ("application/json", "application/octet-stream"):
         raise unsupported_media_type("application/json")
-    return read_object(body)
-
-
-def _dry(query: Mapping[str, str], options: Document) -> bool:
-    return "All" in (options.get("dryRun") or ()) or flag(query, "dryRun")
+    options = read_object(body)
+    if options.get("dryRun"):
+        raise no_dry_run()
+    return options

@@ -92,19 +92,16 @@ class ClusterActions:
     def _delete_pod(self, pod: Pod, grace_s: float | None) -> None:
         self._view.platform.cluster.kubelet.delete(pod, GRACE_S if grace_s is None else grace_s)
 
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         """As `Actions.patch`."""
         self._advance()
-        if any(each.patch(plural, namespace, name, patch, dry=dry) for each in (self._argo, self._dask)):
+        if any(each.patch(plural, namespace, name, patch) for each in (self._argo, self._dask)):
             self._advance()
             return
         if self._maps.has(plural, name):
-            if not dry:
-                self._maps.patch(namespace, name, patch.get("data") or {})
+            self._maps.patch(namespace, name, patch.get("data") or {})
             return
         _check_changeable(plural, name, patch)
-        if dry:
-            return
         try:
             self._patch(plural, namespace, name, patch)
         except (AttributeError, ConfigError, KeyError, TypeError, ValueError) as error:

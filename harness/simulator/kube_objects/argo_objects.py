@@ -69,7 +69,7 @@ class ArgoObjects:
         if kind == "CronWorkflow":
             self._view.platform.loop.at(self._next_minute(), self._tick, namespace, name, document["metadata"]["uid"])
 
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> bool:
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> bool:
         """Shut a workflow down, or change a template; false if it is none of these.
 
         Raises:
@@ -81,20 +81,19 @@ class ArgoObjects:
             assert before is not None
             after = merge(deepcopy(before.snapshot), patch)
             self._check(kind, name, after["spec"])
-            if not dry:
-                self._store.put(plural, namespace, name, after)
+            self._store.put(plural, namespace, name, after)
             return True
         run = self._run(namespace, name) if kind else None
-        return run is not None and self._shut_down(run, patch, dry=dry)
+        return run is not None and self._shut_down(run, patch)
 
-    def _shut_down(self, run: Run, patch: Mapping[str, Any], *, dry: bool) -> bool:
+    def _shut_down(self, run: Run, patch: Mapping[str, Any]) -> bool:
         others = [key for key in patch if key != "spec"] + [key for key in patch.get("spec", {}) if key != "shutdown"]
         how = patch.get("spec", {}).get("shutdown")
         if others or how not in {"Terminate", "Stop"}:
             what = f"spec.shutdown to {how!r}" if not others else ", ".join(others)
             message = f'workflows "{run.name}" is forbidden: the simulated platform can\'t change {what}'
             raise ApiError(403, "Forbidden", message, {"name": run.name, "kind": "workflows"})
-        if not dry and not run.over:
+        if not run.over:
             self._argo.shut_down(run, how)
             self._changed(run)
         return True

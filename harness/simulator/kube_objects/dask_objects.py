@@ -62,7 +62,7 @@ class DaskObjects:
             message = f'{resource.kind}.{API} "{name}" is invalid: {why}'
             raise ApiError(422, "Invalid", message, {"name": name, "group": API, "kind": resource.kind}) from error
 
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> bool:
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> bool:
         """Scale a cluster; false for other objects.
 
         Raises:
@@ -75,8 +75,7 @@ class DaskObjects:
         if found is None or patch != {"spec": {"worker": {"replicas": replicas}}} or not _is_count(replicas):
             message = f'{plural} "{name}" is forbidden: the simulated platform only changes spec.worker.replicas'
             raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
-        if not dry:
-            self._operator.scale(found, replicas)
+        self._operator.scale(found, replicas)
         return True
 
     def delete(self, plural: str, namespace: str, name: str) -> bool:

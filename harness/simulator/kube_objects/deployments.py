@@ -1,18 +1,15 @@
-"""Deployments: their pods, which are replaced when lost, and one replica set for each revision."""
+"""Deployments and their pods, which are replaced when lost; a change of the template replaces them, too."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any
 
 from harness.simulator.cluster import Change, Pod, Shape, Toleration
 from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest, ObjectStore
 from harness.simulator.kube_objects.components import Component
-from harness.simulator.kube_objects.pods import TEMPLATE_HASH
 from harness.simulator.kube_objects.policy import SYSTEM_CLASSES
 from harness.simulator.kube_objects.snapshots import Labels, metadata, uid
 from harness.simulator.platform import Platform
@@ -66,7 +63,6 @@ class Deployments:
         self._made: Counter[str] = Counter()  # pods created so far
         self._shown: dict[str, Deployment] = {}
         self._written: dict[str, Deployment] = {}
-        self._former: dict[str, Deployment] = {}  # at the end of the previous revision
         self.pods: dict[str, list[Pod]] = {}  # of the newest revision, by deployment
         self._old: dict[str, list[Pod]] = {}
 
@@ -92,7 +88,7 @@ class Deployments:
 
     def renew(self, name: str, restarted: str, container: Manifest) -> None:
         """Roll out a new revision, some pods at a time."""
-        before = self._former[name] = self._shown[name]
+        before = self._shown[name]
         self._shown[name] = replace(
             before,
             generation=before.generation + 1,
@@ -132,11 +128,6 @@ class Deployments:
             return
         self._shown[name] = self._written[name] = after
         self._store.put("deployments", after.namespace, name, after)
-        newest = ReplicaSet(after, after.replicas, len(pods), ready - sum(map(_is_ready, old)))
-        self._store.put("replicasets", after.namespace, newest.name, newest)
-        if after.revision > 1:
-            former = ReplicaSet(self._former[name], 0, len(old), ready - newest.ready)
-            self._store.put("replicasets", after.namespace, former.name, former)
         self._changed(after)
 
     def pod_changed(self, pod: Pod, name: str, change: Change) -> None:
@@ -196,24 +187,17 @@ def _labels(deployment: Deployment) -> dict[str, str]:
     return {"app": deployment.component.name, "application-crd-id": "kubeflow-pipelines"}
 
 
-def render_template(deployment: Deployment, more: Mapping[str, str] = MappingProxyType({})) -> Manifest:
-    """The pod template; `more` are labels added by a replica set."""
+def render_template(deployment: Deployment) -> Manifest:
+    """The pod template."""
     component = deployment.component
     requests = {"cpu": f"{component.cpu}m", "memory": quantity(component.memory)} if component.cpu else {}
     container = {**deployment.container, "resources": {"requests": requests} if requests else {}}
     restarted = {RESTARTED: deployment.restarted}
     annotations = {"annotations": restarted} if deployment.restarted else {}
     return {
-        "metadata": {"labels": {**_labels(deployment), **more}, **annotations},
+        "metadata": {"labels": _labels(deployment), **annotations},
         "spec": {"containers": [container]},
     }
-
-
-def _metadata(kind: str, name: str, deployment: Deployment, stamp: Stamp, **more: Any) -> Manifest:
-    revision = {"deployment.kubernetes.io/revision": str(deployment.revision)}
-    return metadata(
-        kind, name, stamp(0.0), deployment.namespace, generation=deployment.generation, annotations=revision, **more
-    )
 
 
 def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
@@ -240,7 +224,15 @@ def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
         "availableReplicas": deployment.ready, "unavailableReplicas": max(pods, wanted) - deployment.ready,
     }  # fmt: skip
     return {
-        "metadata": _metadata("deployment", deployment.component.name, deployment, stamp, labels=labels),
+        "metadata": metadata(
+            "deployment",
+            deployment.component.name,
+            stamp(0.0),
+            deployment.namespace,
+            generation=deployment.generation,
+            annotations={"deployment.kubernetes.io/revision": str(deployment.revision)},
+            labels=labels,
+        ),
         "spec": {
             "replicas": wanted,
             "selector": {"matchLabels": labels},
@@ -251,45 +243,5 @@ def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
             "observedGeneration": deployment.generation,
             **{name: count for name, count in counts.items() if count > 0},
             "conditions": [{**each, **stamps} for each in (minimum, progressing)],
-        },
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaSet:
-    """The replica set of one revision of a deployment at one resource version."""
-
-    deployment: Deployment  # as of that revision
-    wanted: int
-    pods: int
-    ready: int
-
-    @property
-    def name(self) -> str:
-        """The name, which is the prefix of its pods' names."""
-        return _replica_set_name(self.deployment)
-
-
-def render_replica_set(these: ReplicaSet, stamp: Stamp) -> Manifest:
-    """The manifest of a replica set."""
-    deployment = these.deployment
-    labels = {**_labels(deployment), TEMPLATE_HASH: _template_hash(deployment)}
-    name = deployment.component.name
-    owner = {
-        "apiVersion": "apps/v1", "kind": "Deployment", "name": name,
-        "uid": uid("deployment", deployment.namespace, name), "controller": True, "blockOwnerDeletion": True,
-    }  # fmt: skip
-    counts = {"fullyLabeledReplicas": these.pods, "readyReplicas": these.ready, "availableReplicas": these.ready}
-    return {
-        "metadata": _metadata("replicaset", these.name, deployment, stamp, labels=labels, ownerReferences=[owner]),
-        "spec": {
-            "replicas": these.wanted,
-            "selector": {"matchLabels": labels},
-            "template": render_template(deployment, {TEMPLATE_HASH: labels[TEMPLATE_HASH]}),
-        },
-        "status": {
-            "replicas": these.pods,
-            "observedGeneration": deployment.generation,
-            **{name: count for name, count in counts.items() if count},
         },
     }

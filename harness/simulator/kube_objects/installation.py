@@ -141,20 +141,6 @@ def render_claim(claim: Claim, stamp: Stamp) -> Manifest:
     }
 
 
-def render_storage_class(name: str, stamp: Stamp) -> Manifest:
-    """The manifest of the storage class, which allows volume expansion."""
-    return {
-        "metadata": metadata(
-            "storage class", name, stamp(0.0), annotations={"storageclass.kubernetes.io/is-default-class": "true"}
-        ),
-        "provisioner": "disk.csi.azure.com",
-        "parameters": {"skuname": "StandardSSD_LRS"},
-        "reclaimPolicy": "Delete",
-        "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": True,
-    }
-
-
 def render_endpoint_slice(slice_: EndpointSlice, stamp: Stamp) -> Manifest:
     """The manifest of an endpoint slice."""
     service = slice_.service

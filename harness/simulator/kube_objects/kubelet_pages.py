@@ -1,8 +1,7 @@
-"""A kubelet's pages: ``/metrics``, ``/metrics/cadvisor``, ``/metrics/resource`` and ``/stats/summary``.
+"""A kubelet's pages: ``/metrics``, ``/metrics/cadvisor`` and ``/stats/summary``.
 
-Names, labels and help are those of Kubernetes 1.32 (pkg/kubelet/metrics/collectors/resource_metrics.go, and cAdvisor's
-metrics/prometheus.go); samples have no timestamps. There are no throttling metrics: a container over its limit
-just takes longer.
+Names, labels and help are those of Kubernetes 1.32 (cAdvisor's metrics/prometheus.go); samples have no
+timestamps.
 """
 
 from collections.abc import Iterator
@@ -58,34 +57,6 @@ class Kubelet:
         running: list[Series] = [({}, len(self._node.pods))]
         text = "[BETA] Number of pods that have a running pod sandbox"
         return written([*families, ("kubelet_running_pods", "gauge", text, running)])
-
-    def resource(self) -> str:
-        """``/metrics/resource``, which metrics-server scrapes."""
-        whole, pods = self._view.meter.node(self._node), list(self._view.meter.pods(self._node))
-        by_pod = [({"namespace": used.namespace, "pod": used.name}, used) for _, used in pods]
-        by_container = [
-            ({"container": each.name, "namespace": used.namespace, "pod": used.name}, each, pod)
-            for pod, used in pods
-            for each in used.containers
-        ]
-        families: list[Family] = []
-        for what, series in (
-            ("container", [(labels, each) for labels, each, _ in by_container]),
-            ("node", [({}, whole)]),
-            ("pod", by_pod),
-        ):
-            text = f"[STABLE] Cumulative cpu time consumed by the {what} in core-seconds"
-            cpu = [(labels, each.core_s) for labels, each in series]
-            families.append((f"{what}_cpu_usage_seconds_total", "counter", text, cpu))
-            text = f"[STABLE] Current working set of the {what} in bytes"
-            memory = [(labels, int(each.memory)) for labels, each in series]
-            families.append((f"{what}_memory_working_set_bytes", "gauge", text, memory))
-        text = "[STABLE] Start time of the container since unix epoch in seconds"
-        started = [(labels, self._second(pod.started)) for labels, _, pod in by_container]
-        families.append(("container_start_time_seconds", "gauge", text, started))
-        text = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
-        families.append(("resource_scrape_error", "gauge", text, [({}, 0)]))
-        return written(families)
 
     def cadvisor(self) -> str:
         """``/metrics/cadvisor``: the node as the root, pods and containers as groups below it."""

@@ -1,6 +1,5 @@
 """Pod logs, with the options of `kubectl logs`."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ from harness.simulator.kube_objects.snapshots import main_container, pod_snapsho
 from harness.simulator.kube_objects.view import KubernetesView
 
 _MAIN, _LAUNCHER, _STORE = "main.go", "launcher_v2.go", "object_store.go"
-_FOLLOW_S = 0.5  # interval at which a followed log is checked for new lines
 
 
 class Line(NamedTuple):
@@ -54,31 +52,12 @@ class Logs:
         if begun is None:
             why = "PodInitializing" if pod.node is not None else "ContainerCreating"
             raise ApiError(400, "BadRequest", f'container "{container}" in pod "{name}" is waiting to start: {why}')
-        if not flag(query, "follow"):
-            return web.Response(text=self._text(_lines(pod, container), query))
-        return await self._follow(request, pod, container)
+        return web.Response(text=self._text(_lines(pod, container), query))
 
-    async def _follow(self, request: web.Request, pod: Pod, container: str) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
-        await response.prepare(request)
-        sent, first = 0, True
-        while True:
-            self._advance()
-            lines = _lines(pod, container)
-            # The options apply to the lines that exist when following begins.
-            chosen = self._text(lines, request.query if first else {**request.query, "tailLines": ""}, sent)
-            if chosen:
-                await response.write(chosen.encode())
-            sent, first = len(lines), False
-            if pod.over or pod.deleting is not None:
-                await response.write_eof()
-                return response
-            await asyncio.sleep(_FOLLOW_S)
-
-    def _text(self, lines: list[Line], query: Mapping[str, str], sent: int = 0) -> str:
+    def _text(self, lines: list[Line], query: Mapping[str, str]) -> str:
         calendar, since = self._view.calendar, number(query, "sinceSeconds")
         now = self._view.platform.loop.now
-        chosen = [line for line in lines[sent:] if not since or line.at >= now - since]
+        chosen = [line for line in lines if not since or line.at >= now - since]
         if query.get("tailLines"):
             chosen = chosen[max(0, len(chosen) - number(query, "tailLines")) :]
         text = ""

@@ -1,15 +1,13 @@
-"""Manifests of nodes, node pools and node leases."""
+"""Manifests of nodes and node pools."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from harness.simulator.cluster.shapes import cores, quantity
-from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import NodeSnapshot, address, metadata, uid
 
-LEASES = "kube-node-lease"  # the namespace of the nodes' leases
 POOLS, CLUSTER = "kube-system", "simulated"  # the namespace of the node pools, and the cluster that they belong to
 _UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _SILENT = {
@@ -89,19 +87,6 @@ def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
             "updatedReplicas": pool.nodes,
             "phase": "ScalingUp" if unready else "Running",
             **unready,
-        },
-    }
-
-
-def render_lease(node: NodeSnapshot, calendar: Calendar) -> Manifest:
-    """The lease that the node's kubelet renews every ten seconds."""
-    owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid("node", node.name)}
-    return {
-        "metadata": metadata("lease", node.name, calendar.stamp(node.created), LEASES, ownerReferences=[owner]),
-        "spec": {
-            "holderIdentity": node.name,
-            "leaseDurationSeconds": 40,
-            "renewTime": calendar.stamp(node.heard).replace("Z", ".000000Z"),
         },
     }
 

@@ -1,4 +1,4 @@
-"""The ResourceQuota of the runs and the PriorityClasses, as Kubernetes objects."""
+"""The ResourceQuota of the runs as a Kubernetes object, and the PriorityClasses of every cluster."""
 
 from typing import NamedTuple
 
@@ -23,13 +23,6 @@ class QuotaSnapshot(NamedTuple):
     since: float
 
 
-class PriorityClass(NamedTuple):
-    """A PriorityClass with its name and value."""
-
-    name: str
-    value: int
-
-
 def render_quota(quota: QuotaSnapshot, stamp: Stamp) -> Manifest:
     """The manifest of a ResourceQuota."""
     hard = dict(quota.hard)
@@ -37,15 +30,4 @@ def render_quota(quota: QuotaSnapshot, stamp: Stamp) -> Manifest:
         "metadata": metadata("quota", quota.name, stamp(quota.since), quota.namespace),
         "spec": {"hard": hard},
         "status": {"hard": hard, "used": dict(quota.used)},
-    }
-
-
-def render_priority_class(priority: PriorityClass, stamp: Stamp) -> Manifest:
-    """The manifest of a PriorityClass."""
-    own = priority.name in SYSTEM_CLASSES
-    return {
-        "metadata": metadata("priority class", priority.name, stamp(0.0), generation=1),
-        "value": priority.value,
-        "preemptionPolicy": "PreemptLowerPriority",
-        **({"description": "Used for critical pods; comes with the cluster."} if own else {}),
     }

@@ -56,7 +56,7 @@ class Proxies:
         kubelet = Kubelet(self._view, node)
         if path == "stats/summary":
             return web.json_response(kubelet.summary())
-        pages = {"metrics": kubelet.metrics, "metrics/cadvisor": kubelet.cadvisor, "metrics/resource": kubelet.resource}
+        pages = {"metrics": kubelet.metrics, "metrics/cadvisor": kubelet.cadvisor}
         if path not in pages:
             return web.Response(status=404, text="404 page not found\n")
         return _text(pages[path]())

@@ -7,18 +7,17 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import Resource, resources
 from harness.simulator.kube_objects import usage
 from harness.simulator.kube_objects.config_maps import render_config_map
-from harness.simulator.kube_objects.deployments import render_deployment, render_replica_set
+from harness.simulator.kube_objects.deployments import render_deployment
 from harness.simulator.kube_objects.events import event_fields, render_event
 from harness.simulator.kube_objects.installation import (
     render_claim,
     render_endpoint_slice,
     render_namespace,
     render_service,
-    render_storage_class,
 )
-from harness.simulator.kube_objects.nodes import node_fields, node_labels, render_lease, render_node, render_pool
+from harness.simulator.kube_objects.nodes import node_fields, node_labels, render_node, render_pool
 from harness.simulator.kube_objects.pods import pod_fields, pod_labels, render_pod
-from harness.simulator.kube_objects.policy import render_priority_class, render_quota
+from harness.simulator.kube_objects.policy import render_quota
 from harness.simulator.kube_objects.workflows import render_workflow
 
 Listed = Iterable[tuple[str, str, object]]  # namespace, name, snapshot
@@ -28,7 +27,6 @@ T = TypeVar("T")
 class Computed(NamedTuple):
     """Listings that are computed from the model on every read."""
 
-    leases: Callable[[], Listed]
     endpoint_slices: Callable[[], Listed]
     node_usage: Callable[[], Listed]
     pod_usage: Callable[[], Listed]
@@ -56,22 +54,17 @@ def resource_types(
             fields=_reads(pod_fields),
         ),
         events,
-        resources.events_v1(events),
         resources.namespaces(**shown(lambda name: render_namespace(name, stamp), "status.phase")),
         resources.persistent_volume_claims(**shown(lambda claim: render_claim(claim, stamp))),
         resources.resource_quotas(**shown(lambda quota: render_quota(quota, stamp))),
-        resources.priority_classes(**shown(lambda each: render_priority_class(each, stamp))),
-        resources.leases(**shown(lambda lease: render_lease(lease, calendar)), listing=computed.leases),
         resources.services(**shown(lambda service: render_service(service, stamp))),
         resources.config_maps(**shown(lambda each: render_config_map(each, calendar))),
-        resources.storage_classes(**shown(lambda name: render_storage_class(name, stamp))),
         resources.endpoint_slices(
             **shown(lambda slice_: render_endpoint_slice(slice_, stamp)), listing=computed.endpoint_slices
         ),
         resources.deployments(
             **shown(lambda found: found if isinstance(found, dict) else render_deployment(found, stamp))
         ),
-        resources.replica_sets(**shown(lambda these: render_replica_set(these, stamp))),
         resources.workflows(
             **shown(lambda found: found if isinstance(found, dict) else render_workflow(found, calendar))
         ),

@@ -25,16 +25,15 @@ from harness.simulator.kube_objects.event_log import EventLog
 from harness.simulator.kube_objects.events import not_created, pod_events
 from harness.simulator.kube_objects.installation import (
     NAMESPACES,
-    STORAGE_CLASS,
     Claim,
     Endpoint,
     EndpointSlice,
     Service,
     services,
 )
-from harness.simulator.kube_objects.nodes import LEASES, POOLS, PoolSnapshot
+from harness.simulator.kube_objects.nodes import POOLS, PoolSnapshot
 from harness.simulator.kube_objects.pod_status import pod_ip, pod_uid
-from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, PriorityClass, QuotaSnapshot
+from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, QuotaSnapshot
 from harness.simulator.kube_objects.snapshots import (
     Labels,
     Subject,
@@ -76,7 +75,7 @@ class KubernetesView:
         self._priorities: dict[int, str] = {}  # value → class
         self._groups: dict[str, Group] = {}  # node pools, by name
         self.run_changed: Callable[[Run], None] = lambda _: None  # of `ArgoObjects`: shows a workflow of Argo's own
-        computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
+        computed = Computed(self.endpoint_slices, self.node_usage, self.pod_usage)
         types = resource_types(calendar, self._priorities, computed, metrics_server=metrics_server)
         self.store = ObjectStore(types, begun_at=_BEGUN_AT)
         self._log = EventLog(self.store, calendar, lambda: self._now)
@@ -118,7 +117,6 @@ class KubernetesView:
         self._services = services(platform.profile, platform.store.installed)
         for service in self._services:
             self.store.put("services", service.namespace, service.name, service)
-        self.store.put("storageclasses", "", STORAGE_CLASS, STORAGE_CLASS)
         if platform.hetida is None:
             self.configure(controller_configuration(platform))
             platform.controller.limited = self._limited
@@ -126,7 +124,6 @@ class KubernetesView:
             self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
         for name, value in {**SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
             self._priorities[value] = name
-            self.store.put("priorityclasses", "", name, PriorityClass(name, value))
         quotas = platform.controller.quotas
         for namespace, quota in {own: quotas.shared, **quotas.of_tenants}.items():
             quota.changed = partial(self._quota_changed, namespace, quota)
@@ -256,11 +253,6 @@ class KubernetesView:
         return self.store.get(resource, namespace, name) is not None
 
     # --- computed on every read -----------------------------------------------------------------------------------
-
-    def leases(self) -> Listed:
-        """The leases renewed by the nodes' kubelets."""
-        for node in self.platform.cluster.nodes.values():
-            yield LEASES, node.name, node_snapshot(node, self._now)
 
     def endpoint_slices(self) -> Listed:
         """The pods behind each service."""

@@ -28,16 +28,10 @@ def _rows(printed: str) -> list[list[str]]:
     return [line.split() for line in printed.splitlines()]
 
 
-def test_nodes_are_printed(server: Server) -> None:
-    header, first, second = _rows(kubectl(server, "get", "nodes", "-o", "wide"))
-    assert header == ["NAME", "STATUS", "AGE", "VERSION"]
-    assert (first[:2], second[:2]) == (["node-0", "Ready"], ["node-1", "Ready"])
-
-
-def test_pods_are_printed_of_one_or_all_namespaces(server: Server) -> None:
+def test_names_are_printed_of_one_or_all_namespaces(server: Server) -> None:
     header, *pods = _rows(kubectl(server, "get", "pods", "-l", "app=x"))
-    assert header == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
-    assert [row[:4] for row in pods] == [["p1", "0/1", "Pending", "0"], ["p3", "0/1", "Pending", "0"]]
+    assert header == ["NAME", "AGE"]
+    assert [row[0] for row in pods] == ["p1", "p3"]
     everywhere = _rows(kubectl(server, "get", "po", "-A", "--chunk-size=2"))
     assert [row[0] for row in everywhere] == ["NAMESPACE"] + ["default"] * 5
 
@@ -50,13 +44,10 @@ def test_objects_come_as_json_and_yaml(server: Server) -> None:
     assert kubectl(server, "get", "pods", "-o", "jsonpath={.items[0].spec.nodeName}") == "node-0"
 
 
-def test_events_claims_deployments_and_workflows_are_printed(server: Server) -> None:
-    assert "Warning   FailedScheduling   pod/p0   0/2 nodes" in kubectl(server, "get", "events")
-    assert _rows(kubectl(server, "get", "pvc", "-A"))[1][:5] == ["kubeflow", "store", "Bound", "pv-1", "20Gi"]
-    assert _rows(kubectl(server, "get", "deploy"))[1][:4] == ["web", "2/2", "2", "0"]
-    assert _rows(kubectl(server, "get", "wf", "-n", "kubeflow"))[1][:2] == ["wf-1", "Running"]
+def test_types_have_short_names_and_categories(server: Server) -> None:
+    assert kubectl(server, "get", "wf", "-n", "kubeflow", "-o", "name") == "workflow.argoproj.io/wf-1\n"
     assert "namespace/kubeflow\n" in kubectl(server, "get", "ns", "-o", "name")
-    assert "deployment.apps/web" in kubectl(server, "get", "all")
+    assert "deployment.apps/web" in kubectl(server, "get", "all", "-o", "name")
 
 
 def test_usage_is_printed(server: Server) -> None:
@@ -73,16 +64,13 @@ def test_nodes_pods_and_claims_are_described(server: Server) -> None:
     assert "Replicas:           2 desired | 2 updated | 2 total" in kubectl(server, "describe", "deploy", "web")
 
 
-def test_a_watch_is_printed_as_a_table(server: Server) -> None:
-    printed = kubectl(server, "get", "pods", "-w", "--output-watch-events", "--request-timeout=1s")
-    rows = _rows(printed)
-    assert rows[0] == ["EVENT", "NAME", "READY", "STATUS", "RESTARTS", "AGE"]
-    assert [row[:2] for row in rows[1:]] == [["ADDED", f"p{index}"] for index in range(5)]
+def test_a_watch_is_printed(server: Server) -> None:
+    printed = kubectl(server, "get", "pods", "-w", "-o", "name", "--request-timeout=1s")
+    assert printed.split() == [f"pod/p{index}" for index in range(5)]
 
 
 def test_nodes_are_cordoned_labelled_and_tainted(server: Server) -> None:
     assert kubectl(server, "cordon", "node-0") == "node/node-0 cordoned\n"
-    assert _rows(kubectl(server, "get", "node", "node-0"))[1][1] == "Ready,SchedulingDisabled"
     kubectl(server, "uncordon", "node-0")
     kubectl(server, "label", "node", "node-0", "a=b")
     kubectl(server, "taint", "node", "node-0", "spot=true:NoSchedule")

@@ -110,23 +110,6 @@ def test_writing_renders_nothing_and_reading_renders_once() -> None:
     assert rendered == [(9,)]
 
 
-def test_events_of_both_groups_are_views_of_the_same_objects() -> None:
-    store = ObjectStore(types())
-    event = {"metadata": {"name": "e"}, "message": "said", "involvedObject": {"kind": "Pod", "name": "p"}}
-    version = store.put("events", "a", "e", event)
-    core, newer = (each for each in store.resources if each.plural == "events")
-    found = store.get(newer, "a", "e")
-    assert found is store.get(core, "a", "e")
-    assert found is not None
-    assert found.manifest(core)["message"] == "said"
-    assert found.manifest(newer) == {
-        "metadata": {"name": "e", "resourceVersion": str(version)},
-        "eventTime": None,
-        "note": "said",
-        "regarding": {"kind": "Pod", "name": "p"},
-    }
-
-
 def test_a_change_wakes_only_waiters_for_its_type() -> None:
     async def wait() -> tuple[bool, bool]:
         store = ObjectStore(types())

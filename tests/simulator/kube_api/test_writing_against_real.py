@@ -1,4 +1,4 @@
-"""Patches, replacements, scales, deletions and evictions, and their refusals, as the real server does them."""
+"""Patches, scales, deletions and evictions, and their refusals, as the real server does them."""
 
 from tests.support.kube_pair import (
     DEPLOYMENTS,
@@ -9,7 +9,6 @@ from tests.support.kube_pair import (
     STRATEGIC_PATCH,
     Pair,
     a_pod,
-    assert_same,
 )
 
 
@@ -34,46 +33,6 @@ def test_patches_and_their_refusals(pair: Pair) -> None:
         pair.compare("PATCH", path, patch, content_type)
     pair.compare("PATCH", f"{PODS}/none", {}, MERGE_PATCH)
     pair.compare("GET", path)
-
-
-def test_annotations_are_set_changed_and_removed(pair: Pair) -> None:
-    for path in (f"{PODS}/p0", f"{DEPLOYMENTS}/web", "/api/v1/nodes/differ-0"):
-        for annotations in ({"a/b": "1", "c": "2"}, {"a/b": "3"}, {"c": None}, {"none": None}, {"a/b": None}):
-            for side in (pair.real, pair.ours):
-                body = {"metadata": {"annotations": annotations}}
-                status, _, answer = side.ask("PATCH", path, body, MERGE_PATCH)
-                if side is pair.real:
-                    theirs = status, answer["metadata"].get("annotations")
-            assert (status, answer["metadata"].get("annotations")) == theirs
-    for side in (pair.real, pair.ours):
-        status, _, _ = side.ask("PATCH", f"{PODS}/p0", {"metadata": {"annotations": {"a": 1}}}, MERGE_PATCH)
-        assert status in {400, 422}, "annotations are texts"
-
-
-def test_a_dry_run_answers_with_the_change_and_keeps_nothing(pair: Pair) -> None:
-    labels = {"metadata": {"labels": {"dry": "yes"}, "annotations": {"dry": "run"}}}
-    for path in (f"{PODS}/p0", f"{DEPLOYMENTS}/web"):
-        changed = pair.compare("PATCH", f"{path}?dryRun=All", labels, MERGE_PATCH)
-        assert changed["metadata"]["labels"]["dry"] == "yes"
-        kept = pair.compare("GET", path)
-        assert "dry" not in kept["metadata"].get("labels", {})
-    scaled = pair.compare("PATCH", f"{DEPLOYMENTS}/web/scale?dryRun=All", {"spec": {"replicas": 7}}, MERGE_PATCH)
-    assert scaled["spec"]["replicas"] == 7
-    pair.compare("PATCH", f"{DEPLOYMENTS}/web?dryRun=All", {"spec": {"replicas": 7}}, MERGE_PATCH)
-    pair.compare("GET", f"{DEPLOYMENTS}/web/scale")
-
-
-def test_replacements_and_their_refusals(pair: Pair) -> None:
-    for path in (f"{PODS}/p0", f"{DEPLOYMENTS}/web"):
-        for change in ({"labels": {"replaced": "yes"}}, {"resourceVersion": "1"}, {"name": "q"}, {"namespace": "q"}):
-            for side in (pair.real, pair.ours):
-                document = side.get(path)
-                document["metadata"] |= change
-                seen = side.ask("PUT", path, document)
-                if side is pair.real:
-                    theirs = seen
-            assert_same(seen, theirs)
-    pair.compare("PUT", f"{PODS}/none", {"metadata": {"name": "none"}})
 
 
 def test_a_node_is_cordoned(pair: Pair) -> None:
@@ -112,9 +71,6 @@ def test_deletions(pair: Pair) -> None:
     pair.compare("GET", path)
     pair.compare("DELETE", path, {"gracePeriodSeconds": 0})
     pair.compare("GET", path)
-    pair.compare("DELETE", "/api/v1/nodes/differ-0?dryRun=All")
-    pair.compare("DELETE", f"{DEPLOYMENTS}/web?dryRun=All")
-    pair.compare("DELETE", f"{PODS}?labelSelector=i%3D1&dryRun=All")
     pair.compare("DELETE", f"{PODS}/gone-1?gracePeriodSeconds=0")
 
 

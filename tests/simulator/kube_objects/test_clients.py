@@ -158,7 +158,7 @@ def test_components_expose_metrics_by_their_own_names(core: kubernetes.CoreV1Api
 
 def test_the_client_reaches_a_kubelet_through_the_proxy(core: kubernetes.CoreV1Api) -> None:
     node = core.list_node().items[0].metadata.name
-    assert "node_cpu_usage_seconds_total" in core.connect_get_node_proxy_with_path(node, "metrics/resource")
+    assert "container_cpu_usage_seconds_total" in core.connect_get_node_proxy_with_path(node, "metrics/cadvisor")
     assert node in str(core.connect_get_node_proxy_with_path(node, "stats/summary"))
     with pytest.raises(kubernetes.ApiException) as refused:
         core.connect_get_node_proxy_with_path(node, "metrics/none")

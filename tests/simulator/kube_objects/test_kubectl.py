@@ -3,27 +3,21 @@
 import json
 import re
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
-import kfp
 import pytest
-import yaml
 from kubernetes import client as kubernetes
 
-from tests.support.kubectl import pods_of, started
+from tests.support.kubectl import pods_of
 from tests.support.serving import Served
 
 
 def test_kubectl_reads_the_objects_that_operators_need(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
     pod = pods_of(core, run)[0].metadata.name
-    assert "Ready" in kubectl("get", "nodes", "-o", "wide")
-    assert re.search(rf"{pod}\s+0/2\s+Completed", kubectl("get", "pods"))
-    assert "20Gi" in kubectl("get", "pvc") or "30Gi" in kubectl("get", "pvc")
-    assert re.search(r"ml-pipeline\s+1/1", kubectl("get", "deployments"))
-    assert re.search(r"training-\w{5}\s+Succeeded", kubectl("get", "workflows"))
-    assert "Successfully assigned" in kubectl("get", "events")
+    assert pod in kubectl("get", "pods")
+    assert re.search(r"training-\w{5}\s", kubectl("get", "workflows"))
+    assert "Successfully assigned" in kubectl("get", "events", "-o", "custom-columns=MESSAGE:.message")
     assert "%" in kubectl("top", "nodes")
     assert "seaweedfs" in kubectl("top", "pods")
     described = kubectl("describe", "pod", pod)
@@ -31,24 +25,20 @@ def test_kubectl_reads_the_objects_that_operators_need(kubectl: Any, core: kuber
     node = core.list_node().items[0].metadata.name
     described = kubectl("describe", "node", node)
     assert "Allocatable" in described
-    assert re.search(rf"HolderIdentity:\s+{node}\s", described)
-    assert re.search(r"RenewTime:\s+\w{3}, ", described)
     assert "started" in kubectl("logs", pod, "-c", "main")
 
 
-def test_kubectl_describes_quotas_claims_and_priority_classes(kubectl: Any, run: str) -> None:
-    assert re.search(r"workflows\s+pods: \d+/500", kubectl("get", "quota"))
+def test_kubectl_describes_quotas_and_claims(kubectl: Any, run: str) -> None:
     assert re.search(r"pods\s+\d+\s+500", kubectl("describe", "quota", "workflows"))
     namespace = kubectl("describe", "namespace", "kubeflow")
     assert re.search(r"Resource Quotas\s+Name:\s+workflows", namespace)
     assert re.search(r"Used By:\s+mysql-", kubectl("describe", "pvc", "mysql-pv-claim"))
     assert "1 desired | 1 updated" in kubectl("describe", "deployment", "mysql")
-    assert re.search(r"system-cluster-critical\s+2000000000", kubectl("get", "priorityclasses"))
     assert re.search(r"workflow-controller\s+\d+m\s+\d+Mi", kubectl("top", "pods", "--containers"))
 
 
 def test_kubectl_scales_a_node_pool(kubectl: Any) -> None:
-    assert re.search(r"pool\s+2\s+2", kubectl("get", "machinedeployments", "-n", "kube-system"))
+    assert "pool" in kubectl("get", "machinedeployments", "-n", "kube-system")
     kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "3")
     assert len(kubectl("get", "nodes", "-o", "name").split()) == 3
     kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "2")
@@ -58,7 +48,6 @@ def test_kubectl_scales_a_node_pool(kubectl: Any) -> None:
 def test_kubectl_scales_the_api_server(kubectl: Any) -> None:
     kubectl("scale", "deployment", "ml-pipeline", "--replicas", "2")
     kubectl("wait", "deployment/ml-pipeline", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=20s")
-    assert re.search(r"ml-pipeline\s+2/2", kubectl("get", "deployments"))
     kubectl("scale", "deployment", "ml-pipeline", "--replicas", "1")
     assert kubectl("get", "pods", "-l", "app=ml-pipeline", "-o", "name").count("pod/") <= 2
 
@@ -76,66 +65,19 @@ def refused(platform: Served, *arguments: str) -> str:
     return done.stderr
 
 
-def test_kubectl_annotates(kubectl: Any) -> None:
-    for kind in ("deployment/ml-pipeline", "persistentvolumeclaim/seaweedfs-pvc"):
-        written = ("get", kind, "-o", "jsonpath={.metadata.annotations.team}")
-        kubectl("annotate", kind, "team=a")
-        assert kubectl(*written) == "a"
-        kubectl("annotate", kind, "team=b", "--overwrite")
-        assert kubectl(*written) == "b"
-        kubectl("annotate", kind, "team-")
-        assert kubectl(*written) == ""
-
-
-def test_kubectl_applies_and_shows_the_difference(kubectl: Any, platform: Served, tmp_path: Path) -> None:
-    """As on a real server: first with a warning about the missing annotation, then from the annotation."""
-    configuration = "workflow-controller-configmap"
-    manifest, read = tmp_path / "mine.yaml", ("get", "configmap", configuration, "-o", "jsonpath={.data.parallelism}")
-    document = yaml.safe_load(kubectl("get", "configmap", configuration, "-o", "yaml"))
-    document["metadata"] = {"name": configuration, "namespace": "kubeflow"}
-    document["data"] |= {"parallelism": "50"}
-    manifest.write_text(yaml.safe_dump(document))
-    assert '+  parallelism: "50"' in differing(platform, str(manifest))
-    assert kubectl(*read) == "", "a difference changes nothing"
-    kubectl("apply", "-f", str(manifest), "--dry-run=server")
-    assert kubectl(*read) == ""
-    assert kubectl("apply", "-f", str(manifest)) == f"configmap/{configuration} configured\n"
-    assert kubectl(*read) == "50"
-    assert kubectl("apply", "-f", str(manifest)) == f"configmap/{configuration} unchanged\n"
-    del document["data"]["parallelism"]
-    manifest.write_text(yaml.safe_dump(document))
-    kubectl("apply", "-f", str(manifest))
-    assert kubectl(*read) == "", "what was applied before and is gone is removed"
-
-
-def test_kubectl_tries_changes_on_the_server(kubectl: Any, platform: Served) -> None:
-    dry = ("--dry-run=server", "-o", "jsonpath={.spec.replicas}")
-    patch = ("patch", "deployment", "ml-pipeline", "-p", '{"spec": {"replicas": 3}}')
-    assert kubectl(*patch, *dry) == "3"
-    assert kubectl("get", "deployment", "ml-pipeline", "-o", "jsonpath={.spec.replicas}") == "1"
-    paused = ("patch", "deployment", "ml-pipeline", "-p", '{"spec": {"paused": true}}', "--dry-run=server")
-    assert "the simulated platform can't change spec.paused" in refused(platform, *paused)
-
-
 def test_what_the_platform_has_not_is_refused_by_name(kubectl: Any, platform: Served, tmp_path: Path) -> None:
     manifest = tmp_path / "new.yaml"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "new"}}))
-    for words in (("apply",), ("create",), ("create", "--dry-run=server"), ("diff",)):
+    for words in (("apply",), ("create",), ("create", "--dry-run=server")):
         assert "the simulated platform can't create persistentvolumeclaims" in refused(
             platform, *words, "-f", str(manifest)
         )
+    tried = refused(platform, "scale", "deployment", "ml-pipeline", "--replicas=3", "--dry-run=server")
+    assert "the simulated platform does not try changes" in tried
     assert "the simulated platform can't create pods" in refused(platform, "run", "new", "--image=none")
     manifest.write_text(kubectl("get", "configmap", "workflow-controller-configmap", "-o", "json"))
     server_side = refused(platform, "apply", "--server-side", "-f", str(manifest))
     assert "Server-side apply not available" in server_side
-
-
-def differing(platform: Served, manifest: str) -> str:
-    """What `kubectl diff` prints; it ends with 1 if there is any."""
-    words = ["kubectl", "--kubeconfig", platform.kubeconfig, "diff", "-f", manifest]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 1, done.stderr
-    return done.stdout
 
 
 def test_kubectl_shows_events_and_pods_with_its_options(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
@@ -155,22 +97,21 @@ def test_kubectl_shows_events_and_pods_with_its_options(kubectl: Any, core: kube
 def test_kubectl_lists_types(kubectl: Any) -> None:
     assert "is running at" in kubectl("cluster-info")
     names = kubectl("api-resources", "-o", "name").split()
-    assert {"pods", "services", "replicasets.apps", "workflows.argoproj.io", "pods.metrics.k8s.io"} <= set(names)
-    everything = kubectl("get", "all")
+    assert {"pods", "services", "workflows.argoproj.io", "pods.metrics.k8s.io"} <= set(names)
+    everything = kubectl("get", "all", "-o", "name")
     assert "deployment.apps/mysql" in everything
-    assert "replicaset.apps/mysql-" in everything
     assert "service/mysql" in everything
 
 
 @pytest.mark.parametrize(
     "what",
     [
-        "node", "pod", "deployment", "replicaset", "service", "pvc", "namespace", "event", "workflow", "quota",
-        "priorityclass", "machinedeployment", "lease", "configmap", "storageclass", "endpointslice",
+        "node", "pod", "deployment", "service", "pvc", "namespace", "event", "workflow", "quota", "machinedeployment",
+        "configmap",
     ],
 )  # fmt: skip
 def test_kubectl_describes_every_kind(kubectl: Any, run: str, what: str) -> None:
-    namespace = {"machinedeployment": "kube-system", "lease": "kube-node-lease"}.get(what, "kubeflow")
+    namespace = {"machinedeployment": "kube-system"}.get(what, "kubeflow")
     assert re.search(r"^Name:\s+\S", kubectl("describe", what, "-n", namespace), re.MULTILINE)
 
 
@@ -181,9 +122,6 @@ def test_kubectl_restarts_a_deployment(kubectl: Any, core: kubernetes.CoreV1Api)
     kubectl("wait", f"pod/{before.metadata.name}", "--for=delete", "--timeout=40s")
     (after,) = core.list_namespaced_pod("kubeflow", label_selector="app=mysql").items
     assert after.metadata.owner_references[0].name != before.metadata.owner_references[0].name
-    assert re.search(r"^2 ", kubectl("rollout", "history", "deployment/mysql"), re.MULTILINE)
-    described = kubectl("describe", "deployment", "mysql")
-    assert f"NewReplicaSet:   {after.metadata.owner_references[0].name} (1/1 replicas created)" in described
 
 
 def test_kubectl_sets_a_components_environment_and_takes_it_back(kubectl: Any, core: kubernetes.CoreV1Api) -> None:
@@ -200,7 +138,7 @@ def test_kubectl_sets_a_components_environment_and_takes_it_back(kubectl: Any, c
         if each.metadata.deletion_timestamp is None
     )
     assert {each.name: each.value for each in pod.spec.containers[0].env}["CLIENTQPS"] == "50"
-    kubectl("rollout", "undo", "deployment/ml-pipeline")
+    kubectl("set", "env", "deployment/ml-pipeline", "CLIENTQPS-")
     kubectl("rollout", "status", "deployment/ml-pipeline", "--timeout=20s")
     assert "CLIENTQPS" not in environment()
 
@@ -239,17 +177,6 @@ def test_kubectl_reads_logs_with_its_options(
     assert "previous terminated container" in refused(platform, "logs", pod, "--previous")
     assert "not valid for pod" in refused(platform, "logs", pod, "-c", "none")
     assert '"none" not found' in refused(platform, "logs", "none")
-
-
-def test_kubectl_follows_a_log_to_its_end(
-    kubectl: Any, core: kubernetes.CoreV1Api, pipelines: kfp.Client, training: Any
-) -> None:
-    run_id, deadline = started(pipelines, training), time.monotonic() + 20
-    while not (
-        alive := [p for p in pods_of(core, run_id) if p.status.phase == "Running" and "impl" in p.metadata.name]
-    ):
-        assert time.monotonic() < deadline
-    assert kubectl("logs", "-f", alive[0].metadata.name).splitlines()[-1].endswith("publish success.")
 
 
 def test_kubectl_gets_an_error_for_impossible_requests(kubectl: Any, platform: Served) -> None:

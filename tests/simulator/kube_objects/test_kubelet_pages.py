@@ -1,6 +1,5 @@
 """What kubelets tell of CPU and memory: cumulative, by their own names, and as metrics-server tells it."""
 
-import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -45,7 +44,7 @@ def series(text: str, name: str) -> Mapping[tuple[tuple[str, str], ...], float]:
 
 def test_counters_grow_by_the_usage_in_metrics_server() -> None:
     platform, view, node = shown()
-    kubelet, seen = Kubelet(view, node), 0
+    seen = 0
     for second in range(1, 120):
         platform.loop.run(second)
         before = {pod.name: used for pod, used in view.meter.pods(node)}
@@ -59,18 +58,16 @@ def test_counters_grow_by_the_usage_in_metrics_server() -> None:
         if whole.cpu < 4:
             assert view.meter.node(node).core_s - whole.core_s == pytest.approx(0.5 * whole.cpu)
     assert seen > 20
-    assert series(kubelet.resource(), "node_cpu_usage_seconds_total")
 
 
-@pytest.mark.parametrize("page", [Kubelet.cadvisor, Kubelet.resource])
-def test_no_counter_ever_falls(page: Any) -> None:
+def test_no_counter_ever_falls() -> None:
     platform, view, node = shown()
     looks = []
     for look in range(1, 240):
         platform.loop.run(look / 2)
         if look == 120:
             ClusterActions(view, lambda: None).delete("pods", "kubeflow", view.deployments.pods["mysql"][0].name, None)
-        looks.append(parse(page(Kubelet(view, node))))
+        looks.append(parse(Kubelet(view, node).cadvisor()))
     names = [name for name in looks[-1] if name.endswith("_total")]
     assert "container_cpu_usage_seconds_total" in names
     for earlier, later in pairwise(looks):
@@ -95,27 +92,19 @@ def test_an_ended_container_is_not_reported_but_its_usage_stays_with_the_pod() -
     while not storing and platform.loop.now < 300:
         platform.loop.run(platform.loop.now + 0.5)
         storing = [pod for pod in node.pods.values() if pod.role == "executor" and pod.main_ended is not None]
-    text, name = Kubelet(view, node).resource(), storing[0].name
-    containers = [dict(labels) for labels in series(text, "container_cpu_usage_seconds_total")]
-    assert [each["container"] for each in containers if each["pod"] == name] == ["wait"]
-    pods = {dict(labels)["pod"]: value for labels, value in series(text, "pod_cpu_usage_seconds_total").items()}
-    assert pods[name] > 20.0 * 0.8
+    text, name = Kubelet(view, node).cadvisor(), storing[0].name
+    used = {
+        each["container"]: value
+        for labels, value in series(text, "container_cpu_usage_seconds_total").items()
+        if (each := dict(labels))["pod"] == name
+    }
+    assert used.keys() == {"", "wait"}
+    assert used[""] > 20.0 * 0.8
 
 
 def test_the_pages_have_the_kubelets_labels_and_help_texts() -> None:
     platform, view, node = shown()
     platform.loop.run(15.0)
-    text = Kubelet(view, node).resource()
-    assert (
-        "# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in "
-        "core-seconds\n# TYPE container_cpu_usage_seconds_total counter\n"
-    ) in text
-    assert re.search(
-        r'^container_memory_working_set_bytes\{container="main",namespace="kubeflow",pod=".*impl.*"\} 2',
-        text,
-        re.MULTILINE,
-    )
-    assert re.search(r"^resource_scrape_error 0$", text, re.MULTILINE)
     text = Kubelet(view, node).cadvisor()
     by_level = {
         (labels["container"] != "", labels["pod"] != "", labels["id"] == "/")

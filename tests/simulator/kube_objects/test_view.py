@@ -14,7 +14,6 @@ from harness.simulator.engine.distributions import fixed
 from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.deployments import render_deployment
-from harness.simulator.kube_objects.nodes import LEASES
 from harness.simulator.kube_objects.pod_status import render_status
 from harness.simulator.kube_objects.snapshots import pod_snapshot
 from harness.simulator.kube_objects.view import KubernetesView
@@ -113,15 +112,6 @@ def test_fewer_replicas_are_not_made_again() -> None:
     view.deployments.scale("mysql", 1)
     platform.loop.run(platform.loop.now + 60)
     assert (len(view.deployments.pods["mysql"]), ready(view)) == (1, 1)
-
-
-def test_every_node_has_a_lease() -> None:
-    platform, view, _ = shown(3)
-    lease = next(each for each in view.store.resources if each.plural == "leases")
-    for name in platform.cluster.nodes:
-        found = view.store.get(lease, LEASES, name)
-        assert found is not None
-        assert lease.render(found.snapshot)["spec"]["holderIdentity"] == name
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -231,15 +221,14 @@ def test_a_quota_becomes_an_object_that_shows_its_use() -> None:
     assert max(used) > 0
 
 
-def test_pods_name_their_priority_class_and_the_cluster_has_it() -> None:
+def test_pods_name_their_priority_class() -> None:
     view = KubernetesView(Calendar(ORIGIN_AT))
     urgent = Step(duration=fixed(1.0), output=fixed(0.0), priority_class="urgent")
     platform = Platform(profile(step=urgent, priority_classes={"urgent": 500}), 1, view)
     view.follow(platform)
     submit(platform, upload(platform))
     platform.loop.run(2.0)
-    values = {each["metadata"]["name"]: each["value"] for each in objects(view, "priorityclasses")}
-    assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000, "urgent": 500}
+    values = {"system-cluster-critical": 2_000_000_000, "urgent": 500}
     pods = {each["metadata"]["name"]: each["spec"] for each in objects(view, "pods")}
     for pod in platform.cluster.pods.values():
         spec = pods[pod.name]
