@@ -18,7 +18,6 @@ from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.task_calls import TaskCalls
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 
@@ -43,7 +42,6 @@ class Platform:
         self.drivers = Drivers(
             profile.controller, self.steps, times=Random(f"{stream}/drivers"),
             choices=Random(f"{stream}/conditions"), caching=profile.caching,
-            inside=profile.kfp.drivers == "init-containers",
         )  # fmt: skip
         quotas = Quotas(profile.quota, {each.namespace: each.quota for each in profile.tenants})
         self.controller = Controller(
@@ -51,9 +49,6 @@ class Platform:
             changed=self._workflow_changed, quotas=quotas,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
-        self.task_calls = TaskCalls(self.loop, self.server, profile.kfp.task_calls)
-        if profile.kfp.task_state == "api-server":
-            self.controller.pods.prelude = self.task_calls.make
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         guesses = Guesses(self.steps, Draws(f"{stream}/argo"), profile.controller.loop_iterations)
         self.argo = Unfolding(self.loop, self.controller, profile.priority_classes, guesses)

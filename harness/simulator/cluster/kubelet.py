@@ -121,7 +121,7 @@ class Kubelet:
         self._listener.pod_changed(pod, _PULLED)
         measured = pod.measured
         takes_s = self.settings.start.sample(self._random, {}) if measured is None else measured.start
-        self._loop.after(takes_s + pod.init_s, self._start, pod)
+        self._loop.after(takes_s, self._start, pod)
 
     def _start(self, pod: Pod) -> None:
         if _stopped(pod):

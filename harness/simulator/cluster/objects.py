@@ -37,7 +37,7 @@ class Pod:
 
     __slots__ = (
         "attempts", "created", "deadline_s", "deleting", "disrupted", "exit_code", "finished", "grace_s", "images",
-        "index", "init_s", "job", "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "measured",
+        "index", "job", "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "measured",
         "message", "name", "namespace", "node", "nominated", "on_over", "on_running", "owner", "path", "phase",
         "preemptor", "pull_error", "pulled", "reason", "retry_at", "role", "scale_up", "scheduled", "shape", "started",
         "station", "task", "unschedulable", "usage_cpu", "usage_memory", "wait_error", "worked_s",
@@ -74,7 +74,6 @@ class Pod:
         self.unschedulable: float | None = None  # since when it has been unschedulable
         self.scheduled: float | None = None
         self.pulled: float | None = None
-        self.init_s = 0.0  # of its init containers, besides the kubelet's start
         self.measured: MeasuredPod | None = None  # what a recorded run showed of such pods
         self.deadline_s = 0  # longest time on its node; 0 is none
         self.started: float | None = None

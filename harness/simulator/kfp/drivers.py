@@ -11,10 +11,7 @@ from harness.simulator.profile import Controller as Settings
 
 
 class Drivers:
-    """Runs driver pods and knows their results. `times` draws durations, `choices` the values that are unknown.
-
-    With `inside`, the driver of a task with an executor is an init container of its pod.
-    """
+    """Runs driver pods and knows their results. `times` draws durations, `choices` the values that are unknown."""
 
     def __init__(
         self,
@@ -24,10 +21,8 @@ class Drivers:
         times: Random,
         choices: Random,
         caching: bool,
-        inside: bool = False,
     ) -> None:
         self.slowdown = 1.0
-        self.inside = inside
         self._settings = settings
         self._steps = steps
         self._times = times
@@ -39,12 +34,10 @@ class Drivers:
         """Run the main container, which has just started."""
         assert pod.node is not None
         pod.station = pod.node.processor
-        takes_s = self.takes_s() if pod.measured is None else pod.measured.work * self.slowdown
+        takes_s = (
+            self._settings.driver.sample(self._times, {}) if pod.measured is None else pod.measured.work
+        ) * self.slowdown
         pod.job = pod.station.add(takes_s, pod.usage_cpu, self.end, pod)
-
-    def takes_s(self) -> float:
-        """Draw the duration of one driver."""
-        return self._settings.driver.sample(self._times, {}) * self.slowdown
 
     def end(self, pod: Pod) -> None:
         """End a pod whose work is done."""
@@ -58,11 +51,6 @@ class Drivers:
     def was_computed(self, workflow: Workflow, plan: Plan) -> bool:
         """Whether the cache is on and has an equal component with equal inputs."""
         return self._caching and bool(plan.cache_key) and _cache_key(workflow, plan) in self._computed
-
-    def skips(self, workflow: Workflow, index: int) -> bool:
-        """Whether an executor has nothing to do: it was computed, or its task's condition is false."""
-        plans = workflow.graph.plans
-        return self.was_computed(workflow, plans[index]) or not self.holds(workflow, plans[index - 1])
 
     def holds(self, workflow: Workflow, plan: Plan) -> bool:
         """Whether the task's condition holds, if it has one; unknown values are drawn once per run."""

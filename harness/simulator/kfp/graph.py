@@ -98,12 +98,6 @@ class Graph:
         return sum(1 for plan in self.plans if plan.role != JOIN)
 
 
-def runs_in_executor(graph: Graph, index: int) -> bool:
-    """Whether the node is the driver of a task with an executor, the next node."""
-    plan = graph.plans[index]
-    return plan.role == CONTAINER_DRIVER and index + 1 in plan.then and graph.plans[index + 1].role == EXECUTOR
-
-
 def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_iterations: int) -> Graph:
     """The pods of a pipeline.
 

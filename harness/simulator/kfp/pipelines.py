@@ -3,7 +3,6 @@
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.argo_events import of_end, of_skip, of_start
 from harness.simulator.kfp.drivers import Drivers
-from harness.simulator.kfp.graph import runs_in_executor
 from harness.simulator.kfp.workflow import FAILED, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.kfp.workflow_pods import WorkflowPods
 
@@ -55,10 +54,7 @@ class Pipelines:
             due, workflow.due = workflow.due, []
             for index in due:
                 step = workflow.steps[index] = workflow.steps[index] or Step(self._loop.now)
-                if self._drivers.inside and runs_in_executor(workflow.graph, index):
-                    workflow.end_step(index, SUCCEEDED, self._loop.now)
-                    continue
-                if not self._drivers.inside and self._drivers.was_computed(workflow, workflow.graph.plans[index]):
+                if self._drivers.was_computed(workflow, workflow.graph.plans[index]):
                     workflow.unsaid += of_skip(workflow.graph.plans[index])
                     workflow.end_step(index, SKIPPED, self._loop.now)
                     continue

@@ -27,8 +27,7 @@ _NAMES = {
 class Templates:
     """Makes the pods of one installation's pipelines; `Steps` and `Drivers` run them."""
 
-    def __init__(self, settings: Settings, steps: Steps, *, driver_inside: bool = False) -> None:
-        self._driver_inside = driver_inside
+    def __init__(self, settings: Settings, steps: Steps) -> None:
         self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
         self._steps = steps
         self._wrapped = settings.error_retries > 0
@@ -46,7 +45,7 @@ class Templates:
             f"{workflow.name}-{template_of(plan)}-{number}",
             workflow.namespace,
             self._steps.shape(plan) if executes else self._driver_shape,
-            _step_images(container.image, self._driver_inside) if executes else _DRIVER_IMAGES,
+            _step_images(container.image) if executes else _DRIVER_IMAGES,
             owner=workflow, index=index, role=role, task=plan.task, path=path,
         )  # fmt: skip
         if executes:
@@ -89,5 +88,5 @@ def node_path(plan: Plan, attempt: int, *, wrapped: bool) -> str:
 
 
 @cache
-def _step_images(image: str, driver_inside: bool) -> tuple[str, ...]:
-    return (image, LAUNCHER_IMAGE, EXEC_IMAGE, *((DRIVER_IMAGE,) if driver_inside else ()))
+def _step_images(image: str) -> tuple[str, ...]:
+    return (image, LAUNCHER_IMAGE, EXEC_IMAGE)

@@ -1,6 +1,5 @@
 """The pods of workflows: created, watched and assessed by the workflow controller."""
 
-from collections.abc import Callable
 from math import inf
 
 from harness.simulator.cluster import Change, Cluster, Pod
@@ -11,12 +10,12 @@ from harness.simulator.kfp.argo_events import of_pod_end, of_pod_start
 from harness.simulator.kfp.client import Client
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.endings import ending
-from harness.simulator.kfp.graph import EXECUTOR, RUNS_USER_CODE, STEP
+from harness.simulator.kfp.graph import RUNS_USER_CODE, STEP
 from harness.simulator.kfp.retry import strategy_of
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.work_queue import WorkQueue
-from harness.simulator.kfp.workflow import PENDING, SKIPPED, SUCCEEDED, Workflow
+from harness.simulator.kfp.workflow import PENDING, SUCCEEDED, Workflow
 from harness.simulator.profile import Controller as Settings
 
 _QUOTA_RETRY_S = 1.0  # minimum delay before a pod that a quota refused is requested again
@@ -46,9 +45,7 @@ class WorkflowPods:
         self._steps = steps
         self._drivers = drivers
         self.quotas = quotas
-        # Called before the work of a pod's main container, which it starts.
-        self.prelude: Callable[[Pod, Callable[[Pod], None]], None] | None = None
-        self._templates = Templates(settings, steps, driver_inside=drivers.inside)
+        self._templates = Templates(settings, steps)
         # Bound once: every pod keeps them.
         self._on_over, self._on_running = self._pod_over, self._pod_running
 
@@ -62,8 +59,6 @@ class WorkflowPods:
         assert step is not None
         pod = self._templates.pod(workflow, index, step.attempts)
         pod.on_over, pod.on_running = self._on_over, self._on_running
-        if self._drivers.inside and pod.role == EXECUTOR:
-            pod.init_s = self._drivers.takes_s()
         quota = self.quotas.of(pod.namespace)
         refusal = quota.refusal(pod)
         self._client.counts["pods create refused" if refusal else "pods create"] += self._requests.pod
@@ -103,22 +98,8 @@ class WorkflowPods:
         assert isinstance(workflow, Workflow)
         workflow.touched = True
         self.requeue(workflow)
-        run = self._run_step if pod.role in RUNS_USER_CODE else self._drivers.run
-        if self.prelude is None or pod.role == STEP:
-            run(pod)
-        else:
-            self.prelude(pod, run)
-
-    def _run_step(self, pod: Pod) -> None:
-        workflow = pod.owner
-        assert isinstance(workflow, Workflow)
-        step = workflow.steps[pod.index]
-        assert step is not None
-        step.taken = not (self._drivers.inside and self._drivers.skips(workflow, pod.index))
-        if step.taken:
-            self._steps.run(pod)
-        else:
-            self._drivers.end(pod)
+        run = self._steps.run if pod.role in RUNS_USER_CODE else self._drivers.run
+        run(pod)
 
     def _pod_over(self, pod: Pod) -> None:
         workflow = pod.owner
@@ -135,10 +116,6 @@ class WorkflowPods:
         assert step is not None
         self._client.cleanup.add(self._requests.cleanup)
         workflow.unsaid += of_pod_end(plan, self._settings.error_retries)
-        if pod.phase == "Succeeded" and not step.taken:
-            step.ended[pod.name] = SUCCEEDED, ""
-            workflow.end_step(index, SKIPPED, self._loop.now)
-            return
         if pod.phase == "Succeeded":
             step.ended[pod.name] = SUCCEEDED, ""
             self._drivers.remember(workflow, plan)

@@ -3,13 +3,12 @@
 from harness.simulator.cluster.kubelet import BY_KUBELET, SHUT_DOWN
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC
 from harness.simulator.kfp.launcher import WAIT_FAILED
-from harness.simulator.kfp.templates import DRIVER_IMAGE, EXEC_IMAGE
+from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import PodSnapshot, pod_uid_of, uid
 
 WAIT = "wait"
-DRIVER = "kfp-driver"  # in the draft that moves it into an init container
 
 
 def pod_uid(pod: PodSnapshot) -> str:
@@ -30,7 +29,6 @@ def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
     inits = [("init", EXEC_IMAGE)]
     if pod.role == "executor":
         inits.append(("kfp-launcher", pod.images[1]))
-        inits += [(DRIVER, image) for image in pod.images if image == DRIVER_IMAGE]
     return inits
 
 
@@ -61,7 +59,7 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
     status["containerStatuses"] = [main]
     if pod.owner.workflow:
         status["initContainerStatuses"] = [
-            _container_status(pod, name, image, _init_state(pod, name, stamp), init=True)
+            _container_status(pod, name, image, _init_state(pod, stamp), init=True)
             for name, image in init_containers(pod)
         ]
         status["containerStatuses"].insert(0, _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
@@ -100,15 +98,12 @@ def _condition(kind: str, status: str, at: str, why: Manifest | None = None) -> 
     return {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": at, **(why or {})}
 
 
-def _init_state(pod: PodSnapshot, name: str, stamp: Stamp) -> Manifest:
-    """The driver comes last, and takes the pod's `init_s`."""
-    if pod.pulled is None or (name == DRIVER and pod.started is None):
+def _init_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
+    if pod.pulled is None:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.started is None:
         return {"running": {"startedAt": stamp(pod.pulled)}}
-    driven = pod.started - pod.init_s
-    begun, ended = (driven, pod.started) if name == DRIVER else (pod.pulled, driven)
-    return _terminated(0, "Completed", "", stamp(begun), stamp(ended))
+    return _terminated(0, "Completed", "", stamp(pod.pulled), stamp(pod.started))
 
 
 def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:

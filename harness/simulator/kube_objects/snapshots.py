@@ -70,7 +70,6 @@ class PodSnapshot(NamedTuple):
     nominated: str
     own_labels: tuple[tuple[str, str], ...]
     unreachable: float | None  # since when its node counts as lost
-    init_s: float  # of the driver in an init container
     deadline_s: int  # of the whole pod, seconds; 0 is none
 
 
@@ -164,7 +163,7 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
         pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.wait_error, pod.deleting,
         pod.grace_s, _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
-        node.unreachable if node is not None else None, pod.init_s, pod.deadline_s,
+        node.unreachable if node is not None else None, pod.deadline_s,
     )  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from harness.simulator.profile.settings import (
     Controller,
     Database,
     FaultPlan,
-    Kfp,
     Kubelet,
     Listing,
     Measured,
@@ -27,6 +26,6 @@ from harness.simulator.profile.spot import Eviction
 
 __all__ = [
     "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database",
-    "Eviction", "Execution", "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Measured", "MeasuredPod", "Pool",
+    "Eviction", "Execution", "FaultPlan", "Hetida", "Kubelet", "Listing", "Measured", "MeasuredPod", "Pool",
     "Profile", "Quota", "Requests", "Runtime", "Scheduler", "Step", "Taint", "Tenant",
 ]  # fmt: skip

@@ -124,18 +124,6 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Kfp:
-    """What differs between versions of KFP. The defaults are 2.17, as recorded; the other values are unverified."""
-
-    # init-containers: the driver of a task with an executor is an init container of its pod, which then exists for a
-    # cached task and a false condition, too (kubeflow/pipelines#13258, a draft).
-    drivers: Annotated[str, OneOf(("pods", "init-containers"))] = "pods"
-    # api-server: drivers and launchers keep a task's state by calls to the API server (kubeflow/pipelines#13986).
-    task_state: Annotated[str, OneOf(("ml-metadata", "api-server"))] = "ml-metadata"
-    task_calls: int = 3  # to the API server, by each driver and by each launcher, one after the other
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
     """What a page of runs costs, measured with KFP 2.17 and up to 1,000 runs: mostly the details of finished ones."""
 
@@ -341,7 +329,6 @@ class Profile:
     scheduler: Scheduler = Scheduler()
     kubelet: Kubelet = Kubelet()
     autoscaler: Autoscaler | None = None
-    kfp: Kfp = Kfp()
     api: Api = Api()
     database: Database = Database()
     quota: Quota = Quota()
