@@ -8,8 +8,8 @@ from harness.model.units import counted, format_bytes
 from harness.prepare.changes import platform_of
 from harness.prepare.steps import Document
 from harness.simulator.cluster.shapes import Shape, admits, allocatable, labels_of, taints_of
-from harness.simulator.kfp.graph import EXECUTOR, flatten
 from harness.simulator.profile import Profile, Taint
+from harness.simulator.workflows.graph import EXECUTOR, flatten
 
 
 def demand_fit(documents: Sequence[Document], offers: Sequence[NodeOffer], where: str) -> None:

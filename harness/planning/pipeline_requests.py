@@ -12,8 +12,7 @@ from harness.model.units import parse_quantity
 from harness.planning.jobs_per_node import RunRequests
 from harness.prepare.settings import RESOURCE_KEYS
 from harness.prepare.steps import DRIVER_ONLY
-from harness.simulator.kfp.conditions import Given, Source
-from harness.simulator.kfp.parameters import dependencies, inner_scope, items
+from harness.simulator.workflows.parameters import Given, Source, dependencies, inner_scope, items
 
 _PACKAGE = "the pipeline"
 _DRIVER = RunRequests(0.1, 64 * 2**20, 1)  # what KFP requests for a driver pod

@@ -16,11 +16,11 @@ from harness.simulator.faults import inject
 from harness.simulator.hetida import Ending, Job, Service
 from harness.simulator.hetida.requests import backend_request
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.graph import EXECUTOR, flatten
 from harness.simulator.kfp.packages import parse_package
 from harness.simulator.kfp.records import OVER, SUCCEEDED
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool, Profile
+from harness.simulator.workflows.graph import EXECUTOR, flatten
 
 _SLICE_S = 60.0
 _LONGEST_S = 14 * 86400.0

@@ -12,14 +12,14 @@ from harness.simulator.engine.calendar import Skew
 from harness.simulator.engine.draws import Draws
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.agent import Agent
-from harness.simulator.kfp.artifact_store import ArtifactStore
-from harness.simulator.kfp.controller import Controller
-from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
-from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
+from harness.simulator.workflows.artifact_store import ArtifactStore
+from harness.simulator.workflows.controller import Controller
+from harness.simulator.workflows.drivers import Drivers
+from harness.simulator.workflows.steps import Steps
+from harness.simulator.workflows.workflow import Workflow
 
 
 class Platform:

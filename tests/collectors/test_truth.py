@@ -16,10 +16,10 @@ from harness.model import Span
 from harness.model.phases import RUNNING, SCHEDULING, STORING, UNSCHEDULABLE
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile.file import load_profile
+from harness.simulator.workflows.workflow import Workflow
 from harness.store import RunFolder
 
 ORIGIN_AT = 1_790_000_000 * 10**9

@@ -4,7 +4,7 @@ from harness.model.errors import ConfigError
 from harness.prepare.placement import place
 from harness.prepare.settings import Placement, placement_of
 from harness.simulator.cluster import Requirement
-from harness.simulator.kfp.containers import read_container
+from harness.simulator.workflows.containers import read_container
 
 
 def wanted(selectors=(), tolerations=(), affinity=(), spot=""):

@@ -5,8 +5,8 @@ from harness.model.errors import ConfigError
 from harness.prepare.changes import platform_of, prepared
 from harness.prepare.pools import placing
 from harness.prepare.settings import Settings, placement_of
-from harness.simulator.kfp.graph import flatten
 from harness.simulator.kfp.packages import parse_package
+from harness.simulator.workflows.graph import flatten
 from tests.support.compiled import CURRENT, OLDER, POOLS, documents
 
 

@@ -18,10 +18,10 @@ from harness.simulator.fast.recorder import Recorder
 from harness.simulator.faults import FAULTS, parse_faults
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from harness.simulator.profile.file import built_in, load_profile
+from harness.simulator.workflows.workflow import Workflow
 from tests.support.platforms import UNCACHED
 
 PIPELINES = [name for name in built_in() if not name.startswith("hetida")]

@@ -11,9 +11,9 @@ from statistics import fmean
 import pytest
 
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Controller
+from harness.simulator.workflows.workflow import Workflow
 from tests.support.measured import ONE_POD, platform
 
 pytestmark = pytest.mark.soak

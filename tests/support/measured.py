@@ -14,11 +14,11 @@ from typing import Any
 import yaml
 
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kfp.graph import IMPORTER, Graph, Plan
 from harness.simulator.kfp.records import SUCCEEDED, Run, Version
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Api, Controller, Kubelet, Pool, Profile, Step
+from harness.simulator.workflows.graph import IMPORTER, Graph, Plan
+from harness.simulator.workflows.workflow import Workflow
 from tests.support.platforms import TRAINING, UNCACHED, upload
 
 Figures = Mapping[str, float]

@@ -21,15 +21,15 @@ from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.engine.draws import Draws
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
-from harness.simulator.kfp.argo_events import of_end, of_pod_end, of_pod_start, of_start
 from harness.simulator.kfp.database import Database
-from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
-from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.templates import Templates
-from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Profile
+from harness.simulator.workflows.graph import EXECUTOR
+from harness.simulator.workflows.node_paths import of_end, of_pod_end, of_pod_start, of_start
+from harness.simulator.workflows.steps import Steps
+from harness.simulator.workflows.templates import Templates
+from harness.simulator.workflows.workflow import FAILED, PENDING, RUNNING, SUCCEEDED, Step, Workflow
 from tests.support.simpy_parts import Process, Scheduler, Search, Shared
 
 

@@ -28,10 +28,10 @@ from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import view as kfp
 from harness.simulator.kfp.records import Run
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
+from harness.simulator.workflows.workflow import Workflow
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets.kfp import KfpTarget

@@ -15,9 +15,9 @@ from harness.planning.identify.tasks import slow_requests, with_tasks_of
 from harness.simulator.cluster import Change, NullListener, Pod
 from harness.simulator.fast.submitting import is_argo, pipelines, workflows
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
+from harness.simulator.workflows.workflow import Workflow
 
 _LOOK_S = 3600.0
 

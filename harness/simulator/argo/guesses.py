@@ -17,8 +17,8 @@ from harness.simulator.argo.fields import is_loop
 from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, calls_of, key_of
 from harness.simulator.engine.draws import Draws
-from harness.simulator.kfp.steps import Steps
 from harness.simulator.profile.results import ANY_OTHER
+from harness.simulator.workflows.steps import Steps
 
 _INDEX = re.compile(r"\[\s*['\"]([\w-]+)['\"]\s*\]")
 _OPERATOR = r"\s*\)?\s*(==|!=|=~|<=|>=|<|>)\s*"

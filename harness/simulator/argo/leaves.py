@@ -8,8 +8,8 @@ from harness.simulator.argo.limits import suspended_s
 from harness.simulator.argo.nodes import CONTAINER, FAILED, HTTP, PENDING, PLUGIN, POD, RUNNING, SUCCEEDED, Node
 from harness.simulator.argo.plans import agent, containers_of, plan_of
 from harness.simulator.argo.templates import Spec
-from harness.simulator.kfp.endings import ending
-from harness.simulator.kfp.workflow import Step
+from harness.simulator.workflows.retry import ending
+from harness.simulator.workflows.workflow import Step
 
 if TYPE_CHECKING:
     from harness.simulator.argo.engine import Reconciliation

@@ -10,8 +10,18 @@ from harness.model.argo_manifest import RUN_NAME
 from harness.model.argo_nodes import node_id
 from harness.simulator.argo.templates import Find, Spec, parameters_of, templates_of
 from harness.simulator.cluster import Pod
-from harness.simulator.kfp.graph import Graph, Plan
-from harness.simulator.kfp.workflow import ERROR, FAILED, OMITTED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.workflows.graph import Graph, Plan
+from harness.simulator.workflows.workflow import (
+    ERROR,
+    FAILED,
+    OMITTED,
+    PENDING,
+    RUNNING,
+    SKIPPED,
+    SUCCEEDED,
+    Step,
+    Workflow,
+)
 
 __all__ = ["ERROR", "FAILED", "OMITTED", "PENDING", "RUNNING", "SKIPPED", "SUCCEEDED", "Node", "Run"]
 

@@ -15,7 +15,7 @@ from harness.simulator.argo.nodes import ERROR, FAILED, Run
 from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, key_of, missing, name_of, plain
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.kfp.controller import Controller
+from harness.simulator.workflows.controller import Controller
 
 _CAN_NOT = "the simulated platform can't read the workflow"
 Labelled = tuple[Mapping[str, str], Mapping[str, str]]  # labels and data of a ConfigMap
@@ -58,7 +58,7 @@ class ObjectsInMemory:
 
 
 class Unfolding:
-    """Operates workflows of Argo's own; see `harness.simulator.kfp.controller.Operator`.
+    """Operates workflows of Argo's own; see `harness.simulator.workflows.controller.Operator`.
 
     Attributes:
         objects: of the cluster.

@@ -8,9 +8,9 @@ from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, name_of
 from harness.simulator.cluster import Shape, Toleration
 from harness.simulator.cluster.shapes import amounts_of
-from harness.simulator.kfp.containers import Container
-from harness.simulator.kfp.graph import STEP, Plan
-from harness.simulator.kfp.templates import AGENT, EXEC_IMAGE
+from harness.simulator.workflows.containers import Container
+from harness.simulator.workflows.graph import STEP, Plan
+from harness.simulator.workflows.templates import AGENT, EXEC_IMAGE
 
 Priorities = Mapping[str, int]  # the values of the PriorityClasses, by name
 

@@ -33,11 +33,11 @@ from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.records import SOURCE, Compact, Record
-from harness.simulator.kfp.graph import EXECUTOR, RUNS_USER_CODE, STEP
-from harness.simulator.kfp.launcher import CFS_PERIODS_PER_S, Launch
 from harness.simulator.kfp.records import OVER, Run
-from harness.simulator.kfp.workflow import SUCCEEDED, Workflow
 from harness.simulator.platform import Platform
+from harness.simulator.workflows.graph import EXECUTOR, RUNS_USER_CODE, STEP
+from harness.simulator.workflows.launcher import CFS_PERIODS_PER_S, Launch
+from harness.simulator.workflows.workflow import SUCCEEDED, Workflow
 
 _STATED_IN = {Change.UNSCHEDULABLE: UNSCHEDULABLE, Change.PULL_FAILED: PULLING}  # the phase that a change explains
 _EXPLANATION_S = 1.0  # how long equal pods share the scheduler's explanation

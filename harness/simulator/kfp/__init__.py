@@ -1,1 +1,1 @@
-"""The simulated Kubeflow Pipelines: compiled pipelines, workflow controller, API server, persistence agent."""
+"""The simulated Kubeflow Pipelines: API server, pipeline catalogue, persistence agent."""

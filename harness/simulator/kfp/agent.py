@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable
 
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.kfp import workflow as phases
 from harness.simulator.kfp.records import CANCELING, FAILED, PENDING, RUNNING, SUCCEEDED, UNSTATED, Run
 from harness.simulator.kfp.server import Server
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Agent as Settings
+from harness.simulator.workflows import workflow as phases
+from harness.simulator.workflows.workflow import Workflow
 
 _STATES = {
     phases.UNSEEN: UNSTATED,

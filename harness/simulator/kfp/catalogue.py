@@ -8,10 +8,10 @@ import orjson
 from harness.model.errors import ConfigError
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.errors import aborted, exists, invalid, not_found
-from harness.simulator.kfp.graph import Graph, Limits, flatten
 from harness.simulator.kfp.packages import config_of, parse_package, reading
-from harness.simulator.kfp.placement import has_parameters
 from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline, Spec, Version
+from harness.simulator.workflows.graph import Graph, Limits, flatten
+from harness.simulator.workflows.parameters import has_parameters
 
 _DEFAULT = "All runs created without specifying an experiment will be grouped here."
 

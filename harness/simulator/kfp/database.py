@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from random import Random
 
-from harness.simulator.kfp.argo_events import nodes
 from harness.simulator.kfp.errors import internal
-from harness.simulator.kfp.graph import EXECUTOR, Graph
 from harness.simulator.kfp.records import Run
 from harness.simulator.profile import Database as Settings
+from harness.simulator.workflows.graph import EXECUTOR, Graph
+from harness.simulator.workflows.node_paths import nodes
 
 _STORE = "Failed to store run to table: "
 LIST = "Failed to list runs: "

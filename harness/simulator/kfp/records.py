@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.simulator.kfp.graph import Graph
-from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.workflows.graph import Graph
+from harness.simulator.workflows.workflow import Workflow
 
 Spec = dict[str, Any]
 

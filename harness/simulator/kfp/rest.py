@@ -11,7 +11,7 @@ from aiohttp import web
 
 from harness.model.exposition import Histogram
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp import tables, view, wire
+from harness.simulator.kfp import listing, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal, invalid, not_found
 from harness.simulator.kfp.listing import read_page
 from harness.simulator.kfp.packages import checked_spec, platform_of
@@ -78,8 +78,8 @@ class Gateway:
         self._rendered: dict[str, tuple[int, bytes]] = {}
         self.calls: Counter[tuple[str, str]] = Counter()  # by method and gRPC code
         self.durations: defaultdict[str, Histogram] = defaultdict(Histogram)  # seconds, by method
-        self._runs = tables.runs(calendar)
-        self._recurring_runs = tables.recurring_runs()
+        self._runs = listing.runs(calendar)
+        self._recurring_runs = listing.recurring_runs()
         self._tenancy = Tenancy(server, advance)
         self._catalogue = CatalogueCalls(server, calendar, self._tenancy)
 

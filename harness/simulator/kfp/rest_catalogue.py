@@ -6,7 +6,7 @@ from typing import TypeVar
 from aiohttp import web
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp import tables, view, wire
+from harness.simulator.kfp import listing, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal
 from harness.simulator.kfp.listing import Table, read_page
 from harness.simulator.kfp.records import AVAILABLE, Experiment
@@ -27,9 +27,9 @@ class CatalogueCalls:
         self._catalogue = server.catalogue
         self._tenancy = tenancy
         self._stamp = calendar.stamp
-        self._experiments = tables.experiments(calendar)
-        self._pipelines = tables.pipelines(calendar)
-        self._versions = tables.versions(calendar)
+        self._experiments = listing.experiments(calendar)
+        self._pipelines = listing.pipelines(calendar)
+        self._versions = listing.versions(calendar)
 
     def routes(self) -> Iterator[tuple[str, str, str, Handler]]:
         """HTTP method, path, gRPC method, and handler of each route. Uploads are no gRPC calls and take any method."""

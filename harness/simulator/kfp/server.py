@@ -8,7 +8,6 @@ from uuid import UUID
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.catalogue import Catalogue
-from harness.simulator.kfp.controller import Controller
 from harness.simulator.kfp.database import LIST, Database
 from harness.simulator.kfp.errors import RpcError, aborted, internal, invalid, not_found, precondition
 from harness.simulator.kfp.packages import complete_parameters
@@ -23,8 +22,9 @@ from harness.simulator.kfp.records import (
     Run,
     Version,
 )
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
+from harness.simulator.workflows.controller import Controller
+from harness.simulator.workflows.workflow import Workflow
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # of Kubernetes' generated names
 Answered = Callable[["Run | RpcError"], None]

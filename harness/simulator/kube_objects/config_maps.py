@@ -7,12 +7,12 @@ from typing import NamedTuple
 import yaml
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp.throttler import Throttler
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.nodes import POOLS
 from harness.simulator.kube_objects.settings import LIMITS
 from harness.simulator.kube_objects.snapshots import metadata
 from harness.simulator.platform import Platform
+from harness.simulator.workflows.work_queue import Throttler
 
 AUTOSCALER_STATUS = "cluster-autoscaler-status"
 _GROWS, _RESTS = {"status": "InProgress"}, {"status": "NoActivity"}

@@ -6,11 +6,11 @@ from functools import partial
 from types import MappingProxyType
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp.node_paths import node_id
-from harness.simulator.kfp.nodes import Node
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects.snapshots import EventSnapshot, Subject, Worded, WorkflowSnapshot, uid
 from harness.simulator.kube_objects.workflows import COMBINED, Told, WorkflowEvents
+from harness.simulator.workflows.node_paths import node_id
+from harness.simulator.workflows.nodes import Node
 
 _KEPT_S = 3600.0  # kube-apiserver's --event-ttl
 _NONE: Mapping[str, str] = MappingProxyType({})

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from harness.model.exposition import Family, Series, written
 from harness.simulator.cluster import Node, Pod
-from harness.simulator.kfp.launcher import CFS_PERIODS_PER_S, Launch
-from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kube_objects.components import DATABASE_CLAIM
 from harness.simulator.kube_objects.installation import Claim
 from harness.simulator.kube_objects.pod_status import WAIT, pod_uid
 from harness.simulator.kube_objects.snapshots import Labels, pod_snapshot, uid
 from harness.simulator.kube_objects.usage import ContainerUsage, Usage
 from harness.simulator.kube_objects.view import KubernetesView
+from harness.simulator.workflows.launcher import CFS_PERIODS_PER_S, Launch
+from harness.simulator.workflows.templates import EXEC_IMAGE
 
 
 class _Cgroup(NamedTuple):

@@ -7,14 +7,14 @@ from aiohttp import web
 
 from harness.simulator.cluster import Pod
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp.graph import EXECUTOR
-from harness.simulator.kfp.launcher import WAIT_FAILED, Launch
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_api.options import flag, number
 from harness.simulator.kube_objects.pod_status import WAIT, init_containers
 from harness.simulator.kube_objects.snapshots import main_container, pod_snapshot
 from harness.simulator.kube_objects.view import KubernetesView
+from harness.simulator.workflows.graph import EXECUTOR
+from harness.simulator.workflows.launcher import WAIT_FAILED, Launch
+from harness.simulator.workflows.workflow import Workflow
 
 _MAIN, _LAUNCHER, _STORE = "main.go", "launcher_v2.go", "object_store.go"
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from harness.model.exposition import Family, Histogram, Series, written
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
+from harness.simulator.workflows.workflow import Workflow
 
 _RUN_CALLS = ("create", "get", "list", "delete", "terminate", "retry", "archive")
 _STATUS = "Generic metric from SHOW GLOBAL STATUS."

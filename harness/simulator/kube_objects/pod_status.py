@@ -2,11 +2,11 @@
 
 from harness.simulator.cluster.kubelet import BY_KUBELET, SHUT_DOWN
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC
-from harness.simulator.kfp.launcher import WAIT_FAILED
-from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import PodSnapshot, pod_uid_of, uid
+from harness.simulator.workflows.launcher import WAIT_FAILED
+from harness.simulator.workflows.templates import EXEC_IMAGE
 
 WAIT = "wait"
 

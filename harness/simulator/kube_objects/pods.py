@@ -13,13 +13,13 @@ from types import MappingProxyType
 from harness.simulator.cluster import Requirement
 from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.dask.operator import STAGE
-from harness.simulator.kfp.graph import EXECUTOR
-from harness.simulator.kfp.node_paths import node_id
-from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.pod_status import WAIT, init_containers, pod_ip, pod_uid, render_status
 from harness.simulator.kube_objects.snapshots import PodSnapshot, uid
+from harness.simulator.workflows.graph import EXECUTOR
+from harness.simulator.workflows.node_paths import node_id
+from harness.simulator.workflows.templates import EXEC_IMAGE
 
 TEMPLATE_HASH = "pod-template-hash"  # identifies the revision of a deployment's pod
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from harness.simulator.cluster import Node, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
-from harness.simulator.kfp.nodes import Node as WorkflowNode
-from harness.simulator.kfp.nodes import nodes_of
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Pool, Taint
+from harness.simulator.workflows.nodes import Node as WorkflowNode
+from harness.simulator.workflows.nodes import nodes_of
+from harness.simulator.workflows.workflow import Workflow
 
 NORMAL, WARNING = "Normal", "Warning"
 _MAIN: Mapping[str, Any] = MappingProxyType({"name": "main"})  # as Argo names it

@@ -9,13 +9,13 @@ from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida import Replica
 from harness.simulator.hetida.usage import WINDOW_S
-from harness.simulator.kfp.launcher import Launch
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.pod_status import WAIT
 from harness.simulator.kube_objects.pods import pod_labels
 from harness.simulator.kube_objects.snapshots import main_container, pod_snapshot
 from harness.simulator.platform import Platform
+from harness.simulator.workflows.launcher import Launch
+from harness.simulator.workflows.workflow import Workflow
 
 _MI = 2**20
 _NODE_CPU, _NODE_MEMORY = 0.08, 900 * _MI  # of the node's own daemons

@@ -8,7 +8,6 @@ from harness.simulator.argo.nodes import Run
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
 from harness.simulator.kube_objects.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
@@ -47,6 +46,7 @@ from harness.simulator.kube_objects.types import Computed, Listed, resource_type
 from harness.simulator.kube_objects.workflows import deadline_message
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
+from harness.simulator.workflows.workflow import Workflow
 
 _BEGUN_AT = 5_000  # resource versions: the cluster was there before the test, and its history is forgotten
 # Of events about nodes; all others are the node controller's.

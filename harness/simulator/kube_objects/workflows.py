@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp import workflow as phases
-from harness.simulator.kfp.graph import ON_EXIT
-from harness.simulator.kfp.node_paths import node_id
-from harness.simulator.kfp.nodes import POD, Node
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_objects.snapshots import WARNING, Worded, WorkflowSnapshot, metadata
+from harness.simulator.workflows import workflow as phases
+from harness.simulator.workflows.graph import ON_EXIT
+from harness.simulator.workflows.node_paths import node_id
+from harness.simulator.workflows.nodes import POD, Node
 
 CONTROLLER = "workflow-controller"
 # client-go writes so many similar events of one object one by one, and the following into one.

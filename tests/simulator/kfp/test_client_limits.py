@@ -7,11 +7,11 @@ from kfp import dsl
 
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
-from harness.simulator.kfp.argo_events import nodes
-from harness.simulator.kfp.client import Background, Client
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Controller, Requests
+from harness.simulator.workflows.client import Background, Client
+from harness.simulator.workflows.node_paths import nodes
+from harness.simulator.workflows.workflow import Workflow
 from tests.support.kfp_sdk import compiled, step
 from tests.support.measured import ONE_POD
 from tests.support.platforms import profile, submit, upload

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.simulator.kfp.conditions import Computed, Condition, Given, Known, Source
+from harness.simulator.workflows.parameters import Computed, Condition, Given, Known, Source
 
 
 def evaluate(text: str, **known: object) -> bool:

@@ -7,10 +7,10 @@ import pytest
 from harness.simulator.cluster import Change
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.kfp.errors import Code, RpcError
-from harness.simulator.kfp.graph import Graph, Limits
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore
+from harness.simulator.workflows.graph import Graph, Limits
+from harness.simulator.workflows.workflow import Workflow
 from tests.support.platforms import GI, ONE_SECOND, Journal, profile, submit, upload
 
 

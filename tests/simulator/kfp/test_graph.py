@@ -9,8 +9,8 @@ from kfp import compiler, dsl
 
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Requirement, Toleration
-from harness.simulator.kfp.graph import JOIN, Graph, flatten
 from harness.simulator.kfp.packages import parse_package
+from harness.simulator.workflows.graph import JOIN, Graph, flatten
 from tests.support.platforms import GI
 
 

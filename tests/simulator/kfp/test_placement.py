@@ -9,15 +9,14 @@ import yaml
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Change, Requirement, Shape, Toleration
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kfp.conditions import Known
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.graph import flatten
 from harness.simulator.kfp.packages import parse_package
-from harness.simulator.kfp.placement import placed
 from harness.simulator.kube_objects.pods import render_pod
 from harness.simulator.kube_objects.snapshots import pod_snapshot
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Taint
+from harness.simulator.workflows.graph import flatten
+from harness.simulator.workflows.parameters import Known, placed
 from tests.support.compiled import OLDER, POOLS, documents
 from tests.support.platforms import Journal, pool, profile, submit, upload
 

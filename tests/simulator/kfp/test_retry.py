@@ -12,14 +12,14 @@ import pytest
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.cluster.kubelet import Kubelet
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kfp.graph import EXECUTOR
-from harness.simulator.kfp.launcher import Launch
 from harness.simulator.kfp.records import Run
-from harness.simulator.kfp.retry import RetryStrategy
-from harness.simulator.kfp.workflow import ERROR, FAILED
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Eviction, Step
 from harness.simulator.profile import Kubelet as KubeletSettings
+from harness.simulator.workflows.graph import EXECUTOR
+from harness.simulator.workflows.launcher import Launch
+from harness.simulator.workflows.retry import RetryStrategy
+from harness.simulator.workflows.workflow import ERROR, FAILED
 from tests.support.platforms import UNCACHED, Journal, pool, profile, submit, upload
 
 TASK = b"        taskInfo:\n          name: prepare"

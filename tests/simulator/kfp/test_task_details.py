@@ -9,7 +9,7 @@ from harness.model.argo_nodes import node_id
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.kfp.records import Run
-from harness.simulator.kfp.task_details import task_details
+from harness.simulator.kfp.view import task_details
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
 from harness.targets.kfp.task_nodes import task_nodes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.simulator.kfp.throttler import Throttler
+from harness.simulator.workflows.work_queue import Throttler
 
 
 class Workflows:

@@ -12,13 +12,13 @@ from harness.model.phases import POD_CFS_PERIODS, POD_CFS_THROTTLED
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kfp.launcher import Launch
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.usage import render_node, render_pod
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Controller, Step
+from harness.simulator.workflows.launcher import Launch
 from tests.support.platforms import pool, profile, submit, upload
 
 SLOW = {

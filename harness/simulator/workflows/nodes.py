@@ -9,10 +9,20 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from harness.simulator.cluster import Pod
-from harness.simulator.kfp.graph import DAG_DRIVER, EXECUTOR, ITERATIONS, JOIN, ON_EXIT, Plan
-from harness.simulator.kfp.node_paths import IN, ends, group_of, parting, task_group
-from harness.simulator.kfp.templates import template_of
-from harness.simulator.kfp.workflow import ERROR, FAILED, OMITTED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.workflows.graph import DAG_DRIVER, EXECUTOR, ITERATIONS, JOIN, ON_EXIT, Plan
+from harness.simulator.workflows.node_paths import IN, ends, group_of, parting, task_group
+from harness.simulator.workflows.templates import template_of
+from harness.simulator.workflows.workflow import (
+    ERROR,
+    FAILED,
+    OMITTED,
+    PENDING,
+    RUNNING,
+    SKIPPED,
+    SUCCEEDED,
+    Step,
+    Workflow,
+)
 
 POD, DAG, RETRY, SKIP, TASK_GROUP = "Pod", "DAG", "Retry", "Skipped", "TaskGroup"
 _BECAUSE = {

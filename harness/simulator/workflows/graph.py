@@ -14,10 +14,18 @@ from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.prepare.steps import DRIVER_ONLY
-from harness.simulator.kfp.conditions import Computed, Condition, Given, Known, Source
-from harness.simulator.kfp.containers import Container, read_container
-from harness.simulator.kfp.parameters import dependencies, inner_scope, items
-from harness.simulator.kfp.placement import placed
+from harness.simulator.workflows.containers import Container, read_container
+from harness.simulator.workflows.parameters import (
+    Computed,
+    Condition,
+    Given,
+    Known,
+    Source,
+    dependencies,
+    inner_scope,
+    items,
+    placed,
+)
 
 Spec = Mapping[str, Any]
 DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (

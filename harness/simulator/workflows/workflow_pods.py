@@ -6,17 +6,16 @@ from harness.simulator.cluster import Change, Cluster, Pod
 from harness.simulator.cluster.kubelet import SIGTERMED
 from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.kfp.argo_events import of_pod_end, of_pod_start
-from harness.simulator.kfp.client import Client
-from harness.simulator.kfp.drivers import Drivers
-from harness.simulator.kfp.endings import ending
-from harness.simulator.kfp.graph import RUNS_USER_CODE, STEP
-from harness.simulator.kfp.retry import strategy_of
-from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.templates import Templates
-from harness.simulator.kfp.work_queue import WorkQueue
-from harness.simulator.kfp.workflow import PENDING, SUCCEEDED, Workflow
 from harness.simulator.profile import Controller as Settings
+from harness.simulator.workflows.client import Client
+from harness.simulator.workflows.drivers import Drivers
+from harness.simulator.workflows.graph import RUNS_USER_CODE, STEP
+from harness.simulator.workflows.node_paths import of_pod_end, of_pod_start
+from harness.simulator.workflows.retry import ending, strategy_of
+from harness.simulator.workflows.steps import Steps
+from harness.simulator.workflows.templates import Templates
+from harness.simulator.workflows.work_queue import WorkQueue
+from harness.simulator.workflows.workflow import PENDING, SUCCEEDED, Workflow
 
 _QUOTA_RETRY_S = 1.0  # minimum delay before a pod that a quota refused is requested again
 

@@ -1,4 +1,7 @@
-"""Argo's retry strategy: whether a step that ended badly is tried again, and when.
+"""What a pod's end means to the workflow controller: state and message of its node, and whether it is tried again.
+
+A deleted or lost pod is an error, and so is one of which only ``wait`` failed. A failed container is a failure, and so
+is a pod that its kubelet ended: evicted for lack of memory, or because the machine shuts down.
 
 KFP compiles ``set_retry`` into a limit and a back-off without a policy; the policy is that of the controller's defaults
 (KFP's ConfigMap: OnError), or Argo's own without them (OnFailure). ``backoffMaxDuration`` becomes Argo's
@@ -9,9 +12,12 @@ further attempt, and at which a later attempt is ended. Source: Argo 4.0, ``proc
 from dataclasses import dataclass
 from math import inf
 
-from harness.simulator.kfp.graph import Plan
-from harness.simulator.kfp.workflow import ERROR, FAILED
+from harness.simulator.cluster import Pod
+from harness.simulator.cluster.kubelet import BY_KUBELET
 from harness.simulator.profile import Controller as Settings
+from harness.simulator.workflows.graph import Plan
+from harness.simulator.workflows.launcher import WAIT_FAILED
+from harness.simulator.workflows.workflow import ERROR, FAILED
 
 _OVERFLOW_S = 1e9  # far beyond every test: a back-off that grows without bound stays a number
 
@@ -61,3 +67,20 @@ def strategy_of(plan: Plan, settings: Settings) -> RetryStrategy:
             container.retries, policy, container.backoff_s, container.backoff_factor, container.backoff_max_s
         )
     return RetryStrategy(settings.error_retries, policy)
+
+
+def ending(pod: Pod, *, stopping: bool = False) -> tuple[str, str]:
+    """The state and message of the node of a pod that did not succeed, in Argo's words.
+
+    `stopping` is whether its workflow is being terminated: KFP sets the workflow's deadline to now.
+    """
+    if stopping:
+        return FAILED, "Step exceeded its deadline"
+    if pod.deleting is not None:
+        return ERROR, "pod deleted"
+    if pod.reason in BY_KUBELET:
+        return FAILED, pod.message
+    if pod.wait_error and not pod.exit_code:
+        return ERROR, f"wait: Error (exit code {WAIT_FAILED}): {pod.wait_error}"
+    said = f"main: {pod.reason} (exit code {pod.exit_code})"
+    return FAILED, f"{said}: {pod.message}" if pod.message else said

@@ -9,11 +9,11 @@ from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
 from harness.simulator.cluster.shapes import quantity
 from harness.simulator.engine.draws import Draws
-from harness.simulator.kfp.artifact_store import ArtifactStore, Refusal
-from harness.simulator.kfp.graph import STEP, Plan
-from harness.simulator.kfp.launcher import FAILED, Launch, LogArchive, download_error, upload_error
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Step as StepModel
+from harness.simulator.workflows.artifact_store import ArtifactStore, Refusal
+from harness.simulator.workflows.graph import STEP, Plan
+from harness.simulator.workflows.launcher import FAILED, Launch, LogArchive, download_error, upload_error
+from harness.simulator.workflows.workflow import Workflow
 
 _OOM_AT = 0.6  # share of the computation after which memory peaks
 _COMMAND_FAILED = "exit status 1"

@@ -3,11 +3,11 @@
 from random import Random
 
 from harness.simulator.cluster import Pod
-from harness.simulator.kfp.conditions import Given, Known, Source
-from harness.simulator.kfp.graph import Plan
-from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Controller as Settings
+from harness.simulator.workflows.graph import Plan
+from harness.simulator.workflows.parameters import Given, Known, Source
+from harness.simulator.workflows.steps import Steps
+from harness.simulator.workflows.workflow import Workflow
 
 
 class Drivers:

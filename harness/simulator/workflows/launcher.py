@@ -10,7 +10,7 @@ argo-workflows 4.0.8, cmd/argoexec/commands/wait.go. The texts have not been rec
 
 from harness.simulator.cluster import Pod
 from harness.simulator.cluster.kubelet import Kubelet
-from harness.simulator.kfp.artifact_store import ArtifactStore, Refusal
+from harness.simulator.workflows.artifact_store import ArtifactStore, Refusal
 
 FAILED = 1
 WAIT_FAILED = 64  # argoexec's exit code

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from harness.simulator.cluster import Pod
-from harness.simulator.kfp.graph import EXECUTOR, JOIN, Graph, Plan, fnv1a
+from harness.simulator.workflows.graph import EXECUTOR, JOIN, Graph, Plan, fnv1a
 
 UNSEEN = ""  # by the controller
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"

@@ -3,10 +3,10 @@
 from functools import cache
 
 from harness.simulator.cluster import Pod, Shape
-from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, STEP, Plan, fnv1a_on
-from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Controller as Settings
+from harness.simulator.workflows.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, STEP, Plan, fnv1a_on
+from harness.simulator.workflows.steps import Steps
+from harness.simulator.workflows.workflow import Workflow
 
 AGENT = "-agent"  # ends the name of the pod that makes a workflow's requests
 DRIVER_IMAGE = "ghcr.io/kubeflow/kfp-driver:2.17.0"
