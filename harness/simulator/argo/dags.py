@@ -1,7 +1,6 @@
 """DAGs: each task begins when those that it depends on have ended as it demands."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from harness.simulator.argo.expressions import filled, is_met
 from harness.simulator.argo.fields import (
@@ -16,15 +15,13 @@ from harness.simulator.argo.fields import (
 from harness.simulator.argo.nodes import BAD, DAEMONED, ERROR, FAILED, OMITTED, SKIPPED, SUCCEEDED, TASK_GROUP, Node
 from harness.simulator.argo.scopes import results_of
 from harness.simulator.argo.templates import Spec
-
-if TYPE_CHECKING:
-    from harness.simulator.argo.engine import Reconciliation
+from harness.simulator.argo.work import Work
 
 _NO_ITEMS = "Skipped, empty params"
 _UNMET = "omitted: depends condition not met"
 
 
-def advance_dag(work: "Reconciliation", node: Node, template: Spec, scope: dict[str, str]) -> None:
+def advance_dag(work: Work, node: Node, template: Spec, scope: dict[str, str]) -> None:
     """Begin the tasks of a DAG that are due; ends it after the last one, or after a failure."""
     tasks = _targets(template["dag"], scope)
     found: dict[str, Node] = {}
@@ -70,7 +67,7 @@ def _phase(tasks: list[Spec], found: Mapping[str, Node], bad: list[Spec]) -> str
 
 
 def _advance_task(
-    work: "Reconciliation", dag: Node, task: Spec, found: Mapping[str, Node], scope: Mapping[str, str], of: Spec
+    work: Work, dag: Node, task: Spec, found: Mapping[str, Node], scope: Mapping[str, str], of: Spec
 ) -> Node | None:
     """The node of a task: of all its items, where it has any; none before it is due."""
     name = f"{dag.name}.{task['name']}"
@@ -93,7 +90,7 @@ def _advance_task(
     return node
 
 
-def _advance_items(work: "Reconciliation", name: str, task: Spec, dag: Node, scope: Mapping[str, str]) -> Node:
+def _advance_items(work: Work, name: str, task: Spec, dag: Node, scope: Mapping[str, str]) -> Node:
     items = list(items_of(task, scope))
     if not items:
         return work.skipped(name, task, dag.name, SKIPPED, _NO_ITEMS)

@@ -6,16 +6,16 @@ nodes are as recorded from Argo 4.0.8; templates as https://argo-workflows.readt
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.simulator.argo.dags import advance_dag
 from harness.simulator.argo.expressions import ExpressionError, UnknownValueError, filled, holds, is_true_of
 from harness.simulator.argo.fields import policy, type_of
-from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.leaves import advance_leaf
 from harness.simulator.argo.limits import backoff_s, is_repeated, is_throttled, out_of_time
-from harness.simulator.argo.locks import Locks, NoLimitError
+from harness.simulator.argo.locks import NoLimitError
 from harness.simulator.argo.memos import Memo, MemoError, Memos
 from harness.simulator.argo.nodes import (
     BAD,
@@ -36,11 +36,10 @@ from harness.simulator.argo.nodes import (
     Node,
     Run,
 )  # fmt: skip
-from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.scopes import arguments_of, globals_of, results_of, scope_of
 from harness.simulator.argo.steps import advance_steps
-from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of, plain
-from harness.simulator.cluster import Pod
+from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of
+from harness.simulator.argo.work import Call, Work
 
 _NO_MORE = "No more retries left"
 _MOST_DEEP = 100  # as the controller's maxStackDepth
@@ -50,57 +49,20 @@ _TOO_MANY = f"the simulated platform runs workflows of at most {_MOST_NODES:,} n
 _EXIT = "exit"  # the hook that runs after the end
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A template to execute as the node `name`, with the values of its parameters; see `Node`."""
-
-    name: str
-    template: str
-    task: str
-    boundary: str
-    values: Mapping[str, str]
-    flag: Mapping[str, bool] | None = None
-    reference: Spec | None = None
-    after: bool = False
-
-
-class Reconciliation:
+class Reconciliation(Work):
     """Brings a workflow's nodes up to date.
 
     Args:
-        run: the workflow.
-        now: seconds of simulated time.
-        locks: of the controller.
         memos: of the controller.
         retry: the retry strategy of templates that have none; empty for none.
-        priorities: the values of the PriorityClasses, by name.
-        guesses: draws what only a real platform knows.
-
-    Attributes:
-        run: the workflow.
-        due: nodes of its graph whose pods are to be created.
-        assessed: how many pods were seen to have ended.
-        freed: those who waited for locks that were given back.
-        served: pods that have served and end now.
-        look_at: when something happens by itself; none if nothing does.
+        more: see `Work`.
     """
 
-    def __init__(
-        self, run: Run, now: float, *, locks: Locks, memos: Memos, retry: Spec, priorities: Priorities, guesses: Guesses
-    ) -> None:
-        self.run = run
-        self.now = now
-        self.guesses = guesses
-        self._locks = locks
+    def __init__(self, run: Run, now: float, *, memos: Memos, retry: Spec, **more: Any) -> None:
+        super().__init__(run, now, **more)
         self._memos = memos
         self._depth = 0
         self._retry_default = retry
-        self.priorities = priorities
-        self.due: list[int] = []
-        self.served: list[Pod] = []
-        self.assessed = 0
-        self.freed: list[str] = []
-        self.look_at: float | None = None
 
     def operate(self) -> None:
         """Begin and end what can begin and end now; ends the workflow after its last node."""
@@ -108,7 +70,7 @@ class Reconciliation:
         if run.shutdown and not self._shut_down():
             return
         entrypoint = str(run.spec["entrypoint"])
-        root = self._execute(_Call(run.name, entrypoint, entrypoint, "", {}))
+        root = self._execute(Call(run.name, entrypoint, entrypoint, "", {}))
         if root is None:
             return
         try:
@@ -142,13 +104,13 @@ class Reconciliation:
                 self.end(node, FAILED, f"Stopped with strategy '{how}'")
         if not self.run.nodes:
             entrypoint = str(self.run.spec["entrypoint"])
-            root = self._new(_Call(self.run.name, entrypoint, entrypoint, "", {}), SKIP, OMITTED)
+            root = self.new(Call(self.run.name, entrypoint, entrypoint, "", {}), SKIP, OMITTED)
             self.end(root, FAILED)
         return True
 
     # --- templates ------------------------------------------------------------------------------------------------
 
-    def _execute(self, call: _Call) -> Node | None:
+    def _execute(self, call: Call) -> Node | None:
         """The node of a template; none while a limit keeps it from existing."""
         node, template = self.run.nodes.get(call.name), self.run.templates[call.template]
         if node is not None and node.done:
@@ -173,7 +135,7 @@ class Reconciliation:
         finally:
             self._depth -= 1
 
-    def _recall(self, call: _Call, template: Spec, kind: str) -> Node | None:
+    def _recall(self, call: Call, template: Spec, kind: str) -> Node | None:
         """The node of a template whose outputs were kept; none if they were not."""
         try:
             memo = self._memo(call, template)
@@ -182,20 +144,20 @@ class Reconciliation:
             return self._error(call, str(error))
         if outputs is None:
             return None
-        node = self.run.nodes.get(call.name) or self._new(call, kind)
+        node = self.run.nodes.get(call.name) or self.new(call, kind)
         node.memo, node.outputs = memo.status(hit=True), outputs
         self.end(node, SUCCEEDED)
         return node
 
-    def _error(self, call: _Call, why: str) -> Node:
+    def _error(self, call: Call, why: str) -> Node:
         """The node of a template that can't be executed."""
-        node = self.run.nodes.get(call.name) or self._new(call, SKIP, ERROR)
+        node = self.run.nodes.get(call.name) or self.new(call, SKIP, ERROR)
         self.end(node, ERROR, why)
         return node
 
-    def _retry(self, call: _Call, template: Spec, strategy: Spec) -> Node:
+    def _retry(self, call: Call, template: Spec, strategy: Spec) -> Node:
         of_hook = {"hooked": True, "retried": True} if call.flag else None  # a hook's wrapper has both flags
-        node = self.run.nodes.get(call.name) or self._new(replace(call, flag=of_hook), RETRY)
+        node = self.run.nodes.get(call.name) or self.new(replace(call, flag=of_hook), RETRY)
         try:
             self._note_memo(node, call, template)
         except (ExpressionError, MemoError) as error:
@@ -239,9 +201,9 @@ class Reconciliation:
         assert ended is not None
         return self.reached(ended + backoff_s(strategy, len(attempts)))
 
-    def _attempt(self, call: _Call, template: Spec) -> Node:
+    def _attempt(self, call: Call, template: Spec) -> Node:
         kind = type_of(template)
-        node = self.run.nodes.get(call.name) or self._new(call, kind, PENDING if kind == POD else RUNNING)
+        node = self.run.nodes.get(call.name) or self.new(call, kind, PENDING if kind == POD else RUNNING)
         if node.done:
             return node
         if kind in {POD, SUSPEND} and node.pod is None and not self.run.goes_on(after=call.after):
@@ -267,24 +229,24 @@ class Reconciliation:
         else:
             advance_leaf(self, node, template, scope)
 
-    def _scope(self, call: _Call, template: Spec) -> dict[str, str]:
+    def _scope(self, call: Call, template: Spec) -> dict[str, str]:
         own = {"node.name": call.name, "pod.name": call.name, "steps.name": call.task, "tasks.name": call.task}
         return own | scope_of(self.run, template, call.values, inner=call.boundary != "")
 
-    def _memo(self, call: _Call, template: Spec) -> Memo:
+    def _memo(self, call: Call, template: Spec) -> Memo:
         return Memo.of(filled(template["memoize"], self._scope(call, template)))
 
-    def _note_memo(self, node: Node, call: _Call, template: Spec) -> None:
+    def _note_memo(self, node: Node, call: Call, template: Spec) -> None:
         if template.get("memoize") and node.memo is None:
             node.memo = self._memo(call, template).status(hit=False)
 
-    def _is_recalled(self, node: Node, call: _Call, template: Spec) -> bool:
+    def _is_recalled(self, node: Node, call: Call, template: Spec) -> bool:
         """Whether another node kept these outputs while this one waited for its lock."""
         begun = node.step or node.children
         locked = template.get("memoize") and template.get("synchronization")
         return bool(locked and not begun and self._recall(call, template, node.type))
 
-    def _remember(self, node: Node, call: _Call, template: Spec) -> None:
+    def _remember(self, node: Node, call: Call, template: Spec) -> None:
         memo = self._memo(call, template)
         parameters = [{"name": name, "value": value} for name, value in node.outputs.items()]
         outputs = {"parameters": parameters} if parameters else {}
@@ -296,13 +258,13 @@ class Reconciliation:
         if not wanted:
             return True
         holder = self.run.holder(node.name)
-        why = self._locks.acquire(wanted, self.run.namespace, holder, self.run.priority)
+        why = self.locks.acquire(wanted, self.run.namespace, holder, self.run.priority)
         node.phase = PENDING if why else node.phase if node.type == POD else RUNNING
         node.message = why
         return not why
 
     def call(self, step: Spec, name: str, boundary: str, scope: Mapping[str, str]) -> Node | None:
-        """One step or task, for one item; skipped if its condition does not hold."""
+        """See `Work.call`."""
         node = self.run.nodes.get(name)
         if node is not None and node.done:
             return node
@@ -313,7 +275,7 @@ class Reconciliation:
         around = self.run.nodes[boundary]
         key = key_of(step, around.template)
         return self._execute(
-            _Call(
+            Call(
                 name, key, str(step["name"]), boundary, arguments_of(step, scope, self.run.templates[key]),
                 reference=step.get("templateRef"), after=around.after,
             )
@@ -330,7 +292,7 @@ class Reconciliation:
     # --- hooks ----------------------------------------------------------------------------------------------------
 
     def hooks_over(self, kind: str, step: Spec, node: Node, scope: Mapping[str, str]) -> bool:
-        """Run the hooks of a step or task (`kind` is steps or tasks) that are due; whether none is left to wait for."""
+        """See `Work.hooks_over`."""
         hooks = hooks_of(step)
         if not hooks:
             return True
@@ -364,7 +326,7 @@ class Reconciliation:
         given = arguments_of(hook, scope) if hook.get("arguments") or not after else self.run.parameters
         after = after or (around is not None and around.after)
         return self._execute(
-            _Call(name, key, name_of(key), boundary, given, {"hooked": True}, hook.get("templateRef"), after)
+            Call(name, key, name_of(key), boundary, given, {"hooked": True}, hook.get("templateRef"), after)
         )
 
     @staticmethod
@@ -372,78 +334,3 @@ class Reconciliation:
         if child is not None and child.name not in node.children:
             node.children.append(child.name)
         return child is not None and child.over
-
-    # --- nodes ----------------------------------------------------------------------------------------------------
-
-    def _new(self, call: _Call, kind: str, phase: str = RUNNING) -> Node:
-        made = Node(
-            call.name, kind, call.template, call.task, call.boundary, self.now, phase,
-            flag=call.flag, reference=call.reference, after=call.after,
-        )  # fmt: skip
-        self.run.nodes[call.name] = made
-        self.run.unsaid += kind != SKIP
-        return made
-
-    def group(self, name: str, kind: str, around: Node, task: Spec | None = None) -> Node:
-        """A new group of nodes inside a Steps or DAG node; `task` is the one whose items they are."""
-        template = key_of(task, around.template) if task is not None else ""
-        reference = task.get("templateRef") if task is not None else None
-        made = Node(
-            name, kind, template, "", around.name, self.now, flag={}, reference=reference, after=around.after
-        )  # fmt: skip
-        self.run.nodes[name] = made
-        self.run.unsaid += 1
-        return made
-
-    def skipped(self, name: str, step: Spec, boundary: str, phase: str, why: str) -> Node:
-        """A new node of a step or task that does not run."""
-        around = self.run.nodes[boundary]
-        key = key_of(step, around.template)
-        call = _Call(name, key, str(step["name"]), boundary, {}, {}, step.get("templateRef"), around.after)
-        node = self._new(call, SKIP, phase)
-        for each in (self.run.templates[key].get("outputs") or {}).get("parameters") or ():
-            if "default" in (each.get("valueFrom") or {}):
-                node.outputs[str(each["name"])] = plain(each["valueFrom"]["default"])
-        self.end(node, phase, why)
-        return node
-
-    def end(self, node: Node, phase: str, message: str = "") -> None:
-        """End a node, which gives back its locks."""
-        if node.step is not None:
-            node.step.state, node.step.finished, node.step.message = phase, self.now, message
-            if node.pod is not None:
-                node.step.ended[node.pod.name] = phase, message
-        node.end(phase, self.now, message)
-        if node.type in {STEPS, DAG}:
-            self._end_daemons(node)
-        self.run.unsaid += node.type != SKIP
-        if self._locks:
-            self.freed += self._locks.release(self.run.holder(node.name))
-
-    def _end_daemons(self, group: Node) -> None:
-        """Daemons end with the steps around them."""
-        for node in self.run.nodes.values():
-            if node.daemoned and not node.over and node.boundary == group.name:
-                if node.pod is not None and not node.pod.over:
-                    self.served.append(node.pod)
-                self.end(node, SUCCEEDED)
-
-    def part(self, name: str, kind: str, of: Node) -> Node:
-        """A new node for a part of a pod."""
-        made = Node(name, kind, of.template, "", of.name, self.now, PENDING, after=of.after)
-        self.run.nodes[name] = made
-        return made
-
-    def follow(self, part: Node, of: Node) -> None:
-        """A part of a pod runs and ends with it."""
-        if of.over and not part.over:
-            self.end(part, of.phase, of.message)
-        elif not part.over:
-            part.phase = of.phase
-
-    def reached(self, at: float) -> bool:
-        """Whether an instant is past; otherwise it is one to look again at."""
-        if at <= self.now:
-            return True
-        self.look_at = at if self.look_at is None else min(self.look_at, at)
-        return False

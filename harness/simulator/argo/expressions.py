@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.simulator.engine.expressions import as_text, is_true, number, parsed
+from harness.simulator.engine.expressions import is_true, number, parsed
+from harness.simulator.engine.functions import as_text
 
 _TAG = re.compile(r"\{\{=(?P<code>.+?)\}\}(?!\})|\{\{-?\s*(?P<name>[^{}=][^{}]*?)\s*-?\}\}", re.DOTALL)
 _NAMED = re.compile(r"[^\s()&|!]+")

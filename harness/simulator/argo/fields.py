@@ -9,7 +9,7 @@ from harness.model.units import parse_duration
 from harness.simulator.argo.expressions import ExpressionError, depends_on, evaluated, filled, item_name, item_scope
 from harness.simulator.argo.nodes import BAD, DAG, ERROR, FAILED, HTTP, PLUGIN, POD, STEPS, SUSPEND, Node
 from harness.simulator.argo.templates import Spec, plain
-from harness.simulator.engine.expressions import as_text
+from harness.simulator.engine.functions import as_text
 
 _REPEATED = {
     "Always": BAD,

@@ -1,24 +1,21 @@
 """What has no steps of its own: pods, suspensions, and the requests of the agent."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from harness.simulator.argo.fields import outputs_of
 from harness.simulator.argo.limits import suspended_s
 from harness.simulator.argo.nodes import CONTAINER, FAILED, HTTP, PENDING, PLUGIN, POD, RUNNING, SUCCEEDED, Node
 from harness.simulator.argo.plans import agent, containers_of, plan_of
 from harness.simulator.argo.templates import Spec
+from harness.simulator.argo.work import Work
 from harness.simulator.workflows.retry import ending
 from harness.simulator.workflows.workflow import Step
-
-if TYPE_CHECKING:
-    from harness.simulator.argo.engine import Reconciliation
 
 _TOO_LATE = "Step exceeded its deadline"
 _RETURNS = ("script", "container", "containerSet", "http", "plugin", "data", "resource")  # a result
 
 
-def advance_leaf(work: "Reconciliation", node: Node, template: Spec, scope: Mapping[str, str]) -> None:
+def advance_leaf(work: Work, node: Node, template: Spec, scope: Mapping[str, str]) -> None:
     """Begin a node, or see how far it has come; the workflow's deadline ends what has not begun to run."""
     late = work.reached(work.run.deadline) if work.run.deadline is not None else False
     if late and (node.pod is None or node.pod.started is None) and not node.over:
@@ -34,7 +31,7 @@ def advance_leaf(work: "Reconciliation", node: Node, template: Spec, scope: Mapp
         _write(work, node, template, scope)
 
 
-def _advance_pod(work: "Reconciliation", node: Node, template: Spec) -> None:
+def _advance_pod(work: Work, node: Node, template: Spec) -> None:
     pod = node.pod
     if node.step is None:
         work.due.append(work.run.ask(node, plan_of(work.run, node, work.priorities, work.now), work.now))
@@ -51,14 +48,14 @@ def _advance_pod(work: "Reconciliation", node: Node, template: Spec) -> None:
             work.follow(work.run.nodes[name], node)
 
 
-def _begin_containers(work: "Reconciliation", node: Node, template: Spec) -> None:
+def _begin_containers(work: Work, node: Node, template: Spec) -> None:
     """The nodes of a set's containers; those that wait for others are their children."""
     for each in containers_of(template):
         work.part(f"{node.name}.{each['name']}", CONTAINER, node)
         node.children.append(f"{node.name}.{each['name']}")
 
 
-def _advance_request(work: "Reconciliation", node: Node) -> None:
+def _advance_request(work: Work, node: Node) -> None:
     """A request begins when the workflow's agent runs, which the first one starts."""
     run = work.run
     if run.agent is None:
@@ -75,7 +72,7 @@ def _advance_request(work: "Reconciliation", node: Node) -> None:
         node.phase = PENDING if node.phase == PENDING else RUNNING
 
 
-def _write(work: "Reconciliation", node: Node, template: Spec, scope: Mapping[str, str]) -> None:
+def _write(work: Work, node: Node, template: Spec, scope: Mapping[str, str]) -> None:
     """The outputs of a node that has ended well, or serves."""
 
     def written(output: str) -> str:

@@ -1,18 +1,15 @@
 """Steps: groups one after the other, the steps of a group at once."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from harness.simulator.argo.fields import goes_on, items_of, outputs_of
 from harness.simulator.argo.nodes import BAD, STEP_GROUP, SUCCEEDED, Node
 from harness.simulator.argo.scopes import results_of
 from harness.simulator.argo.templates import Spec
-
-if TYPE_CHECKING:
-    from harness.simulator.argo.engine import Reconciliation
+from harness.simulator.argo.work import Work
 
 
-def advance_steps(work: "Reconciliation", node: Node, template: Spec, scope: dict[str, str]) -> None:
+def advance_steps(work: Work, node: Node, template: Spec, scope: dict[str, str]) -> None:
     """Begin what is due in a Steps node, group after group; ends it after the last one."""
     for k, steps in enumerate(template["steps"]):
         name = f"{node.name}[{k}]"
@@ -33,7 +30,7 @@ def advance_steps(work: "Reconciliation", node: Node, template: Spec, scope: dic
     work.end(node, SUCCEEDED)
 
 
-def _advance_group(work: "Reconciliation", group: Node, steps: list[Spec], scope: Mapping[str, str]) -> None:
+def _advance_group(work: Work, group: Node, steps: list[Spec], scope: Mapping[str, str]) -> None:
     waits, failed = False, None
     for step in steps:
         for suffix, extra in items_of(step, scope):

@@ -4,12 +4,12 @@ KFP's conditions are CEL, Argo's ``when`` and ``depends`` govaluate, and its ``{
 https://github.com/google/cel-spec, https://github.com/Knetic/govaluate, https://expr-lang.org/docs/language-definition
 """
 
-import json
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Protocol
+
+from harness.simulator.engine.functions import ARITHMETIC, COMPARISONS, FUNCTIONS, LAMBDAS
 
 _CODE = re.compile(
     r"""\s*(?:(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"""
@@ -23,38 +23,7 @@ _PRECEDENCE = {
     "contains": 4, "matches": 4, "startsWith": 4, "endsWith": 4, "..": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7,
     "**": 8,
 }  # fmt: skip
-_EXPONENTIAL = re.compile(r"\)[*+{?]")  # a repeated group, which may take forever to match
-
-
-def _matches(text: Any, pattern: Any) -> bool:
-    if _EXPONENTIAL.search(str(pattern)):
-        raise LookupError(f"the pattern {str(pattern)[:40]}")
-    return re.search(str(pattern), str(text)) is not None
-
-
-def _plain(value: Any) -> int | float:
-    """A number, and no text, which a number could multiply to any length."""
-    if not isinstance(value, int | float):
-        raise TypeError(f"{str(value)[:40]} is no number")
-    return value
-
-
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "=~": _matches, "matches": _matches,
-    "in": lambda one, many: one in many,
-    "contains": lambda text, part: part in text,
-    "startsWith": lambda text, part: text.startswith(part),
-    "endsWith": lambda text, part: text.endswith(part),
-}  # fmt: skip
-_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": lambda one, other: _plain(one) * _plain(other), "/": operator.truediv,
-    "%": lambda one, other: _plain(one) % _plain(other),
-    "..": lambda first, last: list(range(int(first), min(int(last), int(first) + _MOST_ITEMS) + 1)),
-    "**": lambda base, power: float(base) ** min(float(power), 100.0),
-}  # fmt: skip
 _CONSTANTS = {"true": True, "false": False, "null": None, "nil": None}
-_MOST_ITEMS = 10_000
 _MOST_LEVELS = 50
 _CONDITION = "is no condition"
 
@@ -226,17 +195,17 @@ class _Parser:
         while not self._takes(")"):
             if given:
                 self._expect(",")
-            if name in _LAMBDAS and self._takes("{"):
+            if name in LAMBDAS and self._takes("{"):
                 given.append(self._predicate())
             else:
                 given.append(self._choice())
-        if name in _LAMBDAS:
+        if name in LAMBDAS:
             if len(given) != 2:
                 raise ValueError(name)
-            return lambda scope: _LAMBDAS[name](given[0](scope), lambda item: given[1](_Inner(scope, item)))
-        if name not in _FUNCTIONS:
+            return lambda scope: LAMBDAS[name](given[0](scope), lambda item: given[1](_Inner(scope, item)))
+        if name not in FUNCTIONS:
             return _unknown_function(name)
-        return lambda scope: _FUNCTIONS[name](*(each(scope) for each in given))
+        return lambda scope: FUNCTIONS[name](*(each(scope) for each in given))
 
     def _predicate(self) -> Evaluate:
         inside = self._choice()
@@ -260,9 +229,9 @@ class _Parser:
 
     def _piped(self, value: Evaluate, name: str) -> Evaluate:
         rest = self._list(")")
-        if name not in _FUNCTIONS:
+        if name not in FUNCTIONS:
             return _unknown_function(name)
-        return lambda scope: _FUNCTIONS[name](value(scope), *(each(scope) for each in rest))
+        return lambda scope: FUNCTIONS[name](value(scope), *(each(scope) for each in rest))
 
     def _list(self, end: str) -> list[Evaluate]:
         items: list[Evaluate] = []
@@ -334,15 +303,15 @@ def _joined(sign: str, left: Evaluate, right: Evaluate, text: str) -> Evaluate:
         return lambda scope: bool(left(scope)) or bool(right(scope))
     if sign == "??":
         return lambda scope: found if (found := _or_nil(left, scope)) is not None else right(scope)
-    if sign in _ARITHMETIC:
-        return lambda scope: _ARITHMETIC[sign](left(scope), right(scope))
+    if sign in ARITHMETIC:
+        return lambda scope: ARITHMETIC[sign](left(scope), right(scope))
 
     def compare(scope: Scope) -> bool:
         try:
             one, other = left(scope), right(scope)
             if isinstance(one, bool) != isinstance(other, bool) and sign in {"==", "!="}:  # true is not a number
                 return sign == "!="
-            return bool(_COMPARISONS[sign](one, other))
+            return bool(COMPARISONS[sign](one, other))
         except (LookupError, TypeError, ValueError):
             return scope.unsettled(text)
 
@@ -354,57 +323,3 @@ def _or_nil(value: Evaluate, scope: Scope) -> Any:
         return value(scope)
     except LookupError:
         return None
-
-
-def json_path(value: Any, path: str) -> Any:
-    """The part of a JSON document (or its text) at ``$.a[0].b``, or a list for ``[*]``.
-
-    Raises:
-        LookupError: there is no such part, or the path has filters or slices.
-    """
-    found = json.loads(value) if isinstance(value, str) else value
-    keys = re.findall(r"\.([\w-]+)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]|(\[\*\])|(.)", path.removeprefix("$"))
-    many = False
-    for name, index, quoted, every, other in keys:
-        if other:
-            raise LookupError(path)
-        if every:
-            many = True
-            continue
-        key: Any = int(index) if index else name or quoted
-        found = [each[key] for each in found] if many else found[key]
-    return found
-
-
-def as_text(value: Any) -> str:
-    """A value as an expression writes it into a text."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def _whole(value: Any) -> int:
-    return int(float(str(value)))
-
-
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "asInt": _whole, "int": _whole, "asFloat": lambda it: float(str(it)), "float": lambda it: float(str(it)),
-    "double": lambda it: float(str(it)), "string": as_text, "toString": as_text, "toJson": as_text, "toJSON": as_text,
-    "bool": lambda it: it if isinstance(it, bool) else str(it).lower() == "true", "atoi": _whole,
-    "fromJson": json.loads, "fromJSON": json.loads, "jsonpath": json_path, "len": len, "abs": abs,
-    "min": min, "max": max, "sum": sum, "first": lambda it: it[0],
-    "last": lambda it: it[-1], "upper": lambda it: str(it).upper(), "lower": lambda it: str(it).lower(),
-    "trim": lambda it: str(it).strip(), "split": lambda it, by: it.split(by), "join": lambda it, by="": by.join(it),
-    "replace": lambda old, new, it: it.replace(old, new), "default": lambda other, it: it or other,
-    "add": lambda *it: sum(map(_whole, it)), "sub": lambda one, other: _whole(one) - _whole(other),
-    "mul": lambda one, other: _whole(one) * _whole(other), "keys": list, "values": lambda it: [*it.values()],
-}  # fmt: skip
-_LAMBDAS: Mapping[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
-    "filter": lambda items, holds: [each for each in items if holds(each)],
-    "map": lambda items, change: [change(each) for each in items],
-    "all": lambda items, holds: all(map(holds, items)),
-    "any": lambda items, holds: any(map(holds, items)),
-    "none": lambda items, holds: not any(map(holds, items)),
-    "count": lambda items, holds: sum(map(bool, map(holds, items))),
-    "find": lambda items, holds: next(each for each in items if holds(each)),
-}
