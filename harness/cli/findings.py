@@ -41,7 +41,7 @@ def look(folder: "RunFolder") -> dict[str, Any]:
     """The detectors' findings in the records so far; kept as the folder's live "findings"."""
     from harness.cli.watch import ended
     from harness.detectors import diagnose
-    from harness.planning.observations import timeline_in
+    from harness.planning.timelines import timeline_in
 
     began_s, at = time.monotonic(), time.time_ns()
     diagnosis = diagnose(timeline_in(folder), going_on=not ended(folder))

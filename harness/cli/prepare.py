@@ -119,7 +119,7 @@ def _check(arguments: argparse.Namespace, compiled: Path) -> int:
 
 def _quickest_s(run: Path) -> "Mapping[str, float]":
     from harness.analysis.waits.quickest import quickest_s
-    from harness.planning.observations import timeline_of
+    from harness.planning.timelines import timeline_of
 
     return quickest_s(timeline_of(run))
 

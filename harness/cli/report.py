@@ -169,9 +169,9 @@ def rebuild(folder: "RunFolder", *, what_if: bool = False) -> "Result":
     from harness.analysis.waits.waits import waits
     from harness.detectors import diagnose
     from harness.detectors.ranking import ranked
-    from harness.planning.observations import timeline_in
     from harness.planning.summaries import keep
     from harness.planning.sweeps import open_workers, usable_cores
+    from harness.planning.timelines import timeline_in
     from harness.planning.what_if import expected_effects
     from harness.store.baselines import kept_baseline
     from harness.store.derived import write_phases

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.model.errors import ConfigError, ExitCode
-from harness.planning.observations import timeline_of
+from harness.planning.timelines import timeline_of
 
 if TYPE_CHECKING:
     from harness.analysis.cost.resources import Fit, StepNeed

@@ -106,7 +106,7 @@ def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
     if arguments.calibrate_from is None:
         return profile
     from harness.planning.identify import identify, recorded_test
-    from harness.planning.observations import timeline_of
+    from harness.planning.timelines import timeline_of
     from harness.store.folder import RunFolder
 
     timeline = timeline_of(arguments.calibrate_from)

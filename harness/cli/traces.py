@@ -31,7 +31,7 @@ def export(folder: "RunFolder") -> str:
     if module is None:
         return "traces: not exported: OTEL_TRACES_EXPORTER is none"
     from harness.analysis.traces import trace_spans
-    from harness.planning.observations import timeline_in
+    from harness.planning.timelines import timeline_in
 
     timeline = timeline_in(folder)
     told = _Told()

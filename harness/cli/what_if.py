@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.what_if_text import as_json, as_text
     from harness.detectors import diagnose
     from harness.planning.identify import identify, recorded_test
-    from harness.planning.observations import timeline_of
+    from harness.planning.timelines import timeline_of
     from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
     from harness.simulator.profile.file import load_profile
     from harness.store.folder import RunFolder

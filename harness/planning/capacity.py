@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from harness.model.errors import ConfigError
 from harness.model.units import format_duration
-from harness.planning.observations import Source, read, timeline_of
+from harness.planning.observations import Source, read
 from harness.planning.sweeps import DaskWorkers, Workers
+from harness.planning.timelines import timeline_of
 
 if TYPE_CHECKING:
     from harness.analysis.capacity.answered import Answered

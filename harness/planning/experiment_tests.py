@@ -16,8 +16,8 @@ from harness.model.slo import RUN_DURATION, Slo, parse_slo
 from harness.planning import simulated_burst
 from harness.planning.cordon import Cordoning, set_nodes
 from harness.planning.experiment_file import ExperimentFile, Hooks
-from harness.planning.observations import timeline_of
 from harness.planning.sweeps import DaskWorkers, Sweep, Workers
+from harness.planning.timelines import timeline_of
 from harness.store.names import free_name, safe_name
 
 if TYPE_CHECKING:

@@ -13,33 +13,11 @@ if TYPE_CHECKING:
     from harness.analysis.capacity.caps import Cap
     from harness.analysis.capacity.model import Observation
     from harness.analysis.capacity.recorded import Recorded
-    from harness.analysis.timeline import Timeline
-    from harness.store.folder import RunFolder
 
 _MOST_NAMED = 3  # folders of one warning
 UNITS = ("node", "replica")  # what tests count; a table has the column "nodes" or "replicas"
 _HINT = "give run folders, or a CSV table"
 _MOST = 1e9
-
-
-def timeline_of(path: Path) -> "Timeline":
-    """The timeline of a run folder.
-
-    Raises:
-        ConfigError: there is none at `path`.
-    """
-    from harness.store.folder import RunFolder
-
-    return timeline_in(RunFolder.open(path))
-
-
-def timeline_in(folder: "RunFolder") -> "Timeline":
-    """The timeline of an open run folder, with the reasons that are kept in it."""
-    from harness.analysis.timeline import Timeline
-    from harness.store.reasons import kept_reasons
-    from harness.store.tables import load
-
-    return Timeline.from_frames(folder.read_plan(), load(folder), kept_reasons(folder))
 
 
 @dataclass(frozen=True, slots=True)

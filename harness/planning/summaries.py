@@ -50,7 +50,7 @@ def summary_of(path: Path) -> Summary:
     Raises:
         ConfigError: there is no run at `path`, or its records are damaged.
     """
-    from harness.planning.observations import timeline_of
+    from harness.planning.timelines import timeline_in
 
     folder = RunFolder.open(path)
     key = key_of(folder, _code())
@@ -60,7 +60,7 @@ def summary_of(path: Path) -> Summary:
             return from_plain(Summary, json.loads(kept))
         except (ValueError, TypeError, RecursionError):
             pass  # damaged
-    found = summarized(timeline_of(path))
+    found = summarized(timeline_in(folder))
     _keep(folder, key, found)
     return found
 

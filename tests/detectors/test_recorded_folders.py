@@ -10,7 +10,7 @@ import pytest
 
 from harness.detectors import detectors, diagnose
 from harness.model.findings import Diagnosis
-from harness.planning.observations import timeline_of
+from harness.planning.timelines import timeline_of
 from harness.store import RunFolder
 from harness.store.tables import seal
 

@@ -17,7 +17,7 @@ from harness.collectors.inferred_runs import inferred_runs
 from harness.detectors import detectors, diagnose
 from harness.model import Event, Plan, Span
 from harness.model.findings import Diagnosis
-from harness.planning.observations import timeline_in, timeline_of
+from harness.planning.timelines import timeline_in, timeline_of
 from harness.store import RunFolder
 from harness.store.answers import Answers
 from tests.support.past_store import EVERY_S, dump, prometheus_of, stamps

@@ -11,7 +11,7 @@ from harness.cli import main
 from harness.detectors import diagnose, lb_imbalance
 from harness.detectors.detector import CannotJudgeError
 from harness.model.phases import COMPUTING, POD_CPU_CORES, QUEUED, REPLICA_WORKERS
-from harness.planning.observations import timeline_of
+from harness.planning.timelines import timeline_of
 from tests.support.timelines import Story
 
 _OF_REPLICAS = (POD_CPU_CORES, REPLICA_WORKERS)

@@ -6,9 +6,9 @@ from harness.analysis.capacity.answer import Question
 from harness.cli import main
 from harness.planning import simulated_burst, simulated_capacity
 from harness.planning.identify import identify, recorded_test
-from harness.planning.observations import timeline_of
 from harness.planning.simulated_capacity import CalibratedSimulator
 from harness.planning.sweeps import Untold, Workers
+from harness.planning.timelines import timeline_of
 from harness.store import RunFolder
 
 

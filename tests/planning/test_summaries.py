@@ -5,8 +5,8 @@ import pytest
 from harness.cli import main
 from harness.model.phases import RUNNING, STARTING
 from harness.planning import summaries
-from harness.planning.observations import timeline_of
 from harness.planning.summaries import summarized, summary_of
+from harness.planning.timelines import timeline_of
 from harness.store.tables import seal
 from tests.support.timelines import Story
 

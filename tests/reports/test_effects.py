@@ -9,8 +9,8 @@ from harness.analysis.result import analyse
 from harness.cli import main
 from harness.detectors import diagnose
 from harness.model.effects import TOGETHER, Effects, Figure, Prediction
-from harness.planning.observations import timeline_of
 from harness.planning.sweeps import Workers
+from harness.planning.timelines import timeline_of
 from harness.planning.what_if import expected_effects
 from harness.store import RunFolder
 from reports import document, markdown, page

@@ -8,7 +8,7 @@ import pytest
 from harness.cli import main
 from harness.detectors import diagnose
 from harness.model import ConfigError
-from harness.planning.observations import timeline_in
+from harness.planning.timelines import timeline_in
 from harness.reasons import builtin
 from harness.store import RunFolder
 from harness.store.reasons import REASONS, keep_reasons, kept_reasons

@@ -12,9 +12,10 @@ from harness.simulator.cluster.objects import DISRUPTED_BY_EVICTION
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Resource
-from harness.simulator.kube_objects import client_maps, dask_objects, settings
+from harness.simulator.kube_objects import dask_objects, settings
 from harness.simulator.kube_objects.argo_objects import ArgoObjects
 from harness.simulator.kube_objects.components import API_SERVER, CONFIGURATION, DATABASE_CLAIM
+from harness.simulator.kube_objects.config_maps import ClientMaps
 from harness.simulator.kube_objects.dask_objects import DaskObjects
 from harness.simulator.kube_objects.deployments import RESTARTED, Deployment, render_template
 from harness.simulator.kube_objects.installation import Claim
@@ -44,14 +45,14 @@ class ClusterActions:
         self._advance = advance
         self._argo = ArgoObjects(view)
         self._dask = DaskObjects(view)
-        self._maps = client_maps.ClientMaps(view.store)
+        self._maps = ClientMaps(view.store)
 
     def make(self, resource: Resource, namespace: str, document: Manifest, *, dry: bool = False) -> None:
         """As `Makes.make`."""
         self._advance()
         if resource.group == dask_objects.API or resource.plural == "pods":
             self._dask.create(resource, namespace, document, dry=dry)
-        elif resource.plural != client_maps.PLURAL:
+        elif resource.plural != "configmaps":
             self._argo.create(resource.kind, namespace, document, dry=dry)
         elif not dry:
             self._maps.make(namespace, document)

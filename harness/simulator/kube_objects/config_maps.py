@@ -1,13 +1,14 @@
-"""ConfigMaps: the workflow controller's configuration, and the status of cluster-autoscaler."""
+"""ConfigMaps: the workflow controller's configuration, the status of cluster-autoscaler, and those of clients."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kube_api import Manifest
+from harness.simulator.kube_api import Manifest, ObjectStore
+from harness.simulator.kube_objects.components import CONFIGURATION
 from harness.simulator.kube_objects.nodes import POOLS
 from harness.simulator.kube_objects.settings import LIMITS
 from harness.simulator.kube_objects.snapshots import metadata
@@ -15,6 +16,8 @@ from harness.simulator.platform import Platform
 from harness.simulator.workflows.work_queue import Throttler
 
 AUTOSCALER_STATUS = "cluster-autoscaler-status"
+_PLURAL = "configmaps"
+_OF_PLATFORM = frozenset({CONFIGURATION, AUTOSCALER_STATUS})
 _GROWS, _RESTS = {"status": "InProgress"}, {"status": "NoActivity"}
 
 
@@ -117,3 +120,35 @@ def _group(group: Group) -> Manifest:
         },
         "scaleUp": _GROWS if group.coming or unready else _RESTS,
     }
+
+
+class ClientMaps:
+    """The ConfigMaps in `store` that clients made. Only Argo's workflows act on them: limits of semaphores, outputs."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._type = next(each for each in store.resources if each.plural == _PLURAL)
+
+    def has(self, plural: str, name: str) -> bool:
+        """Whether an object is one of these."""
+        return plural == _PLURAL and name not in _OF_PLATFORM
+
+    def make(self, namespace: str, document: Manifest) -> None:
+        """Store a new one."""
+        metadata = document["metadata"]
+        self._put(namespace, metadata["name"], document.get("data") or {}, metadata.get("labels") or {})
+
+    def patch(self, namespace: str, name: str, data: Mapping[str, Any]) -> None:
+        """Change its data; null removes an entry."""
+        before = self._store.get(self._type, namespace, name)
+        known = before.snapshot if before is not None and isinstance(before.snapshot, ConfigMap) else None
+        self._put(namespace, name, {**(known.data if known else {}), **data}, known.labels if known else {})
+
+    def delete(self, namespace: str, name: str) -> None:
+        """Delete it."""
+        self._store.delete(_PLURAL, namespace, name)
+
+    def _put(self, namespace: str, name: str, data: Mapping[str, Any], labels: Mapping[str, Any]) -> None:
+        texts = {str(key): str(value) for key, value in data.items() if value is not None}
+        kept = {str(key): str(value) for key, value in labels.items()}
+        self._store.put(_PLURAL, namespace, name, ConfigMap(name, namespace, texts, kept))

@@ -10,7 +10,7 @@ import pytest
 from harness.cli import main
 from harness.model.errors import ConfigError
 from harness.planning.identify import compare, identify, measures_of, recorded_test, replay
-from harness.planning.observations import timeline_of
+from harness.planning.timelines import timeline_of
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import seal

@@ -10,9 +10,9 @@ from harness.detectors import diagnose
 from harness.model.errors import ConfigError
 from harness.model.findings import Finding
 from harness.planning.identify import identify, measures_of, recorded_test
-from harness.planning.observations import timeline_of
 from harness.planning.removals import SIMULATED
 from harness.planning.sweeps import Workers
+from harness.planning.timelines import timeline_of
 from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
 from harness.store import RunFolder
 
