@@ -172,9 +172,6 @@ def test_the_client_reads_logs_services_scales_and_its_own_rights(core: kubernet
     assert (ports["ml-pipeline"], ports["mysql"]) == (8888, 3306)
     apps = kubernetes.AppsV1Api(core.api_client)
     assert apps.read_namespaced_deployment_scale("mysql", "kubeflow").spec.replicas == 1
-    owners = {each.metadata.name for each in apps.list_namespaced_replica_set("kubeflow").items}
-    running = core.list_namespaced_pod("kubeflow", label_selector="app").items
-    assert {each.metadata.owner_references[0].name for each in running} <= owners
     asked = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
     assert kubernetes.AuthorizationV1Api(core.api_client).create_self_subject_access_review(asked).status.allowed
 
