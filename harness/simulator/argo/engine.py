@@ -44,7 +44,7 @@ from harness.simulator.argo.work import Call, Work
 _NO_MORE = "No more retries left"
 _MOST_DEEP = 100  # as the controller's maxStackDepth
 _TOO_DEEP = "Maximum recursion depth exceeded. See https://argo-workflows.readthedocs.io/en/latest/scaling/#maximum-recursion-depth"
-_MOST_NODES = 50_000
+_MOST_NODES = 25_000
 _TOO_MANY = f"the simulated platform runs workflows of at most {_MOST_NODES:,} nodes"
 _EXIT = "exit"  # the hook that runs after the end
 

@@ -14,14 +14,16 @@ _ACTIVE = (PENDING, RUNNING)
 
 def is_throttled(run: Run, template: Spec, boundary: str) -> bool:
     """Whether ``parallelism``, of the workflow or of the template around it (the node `boundary`), is used up."""
-    nodes = [node for node in run.nodes.values() if node.phase in _ACTIVE]
-    most = run.spec.get("parallelism")
-    if most and is_pod(template) and sum(node.type == POD for node in nodes) >= int(most):
-        return True
+    most = int(run.spec.get("parallelism") or 0)
     around = run.nodes.get(boundary)
-    most = int(run.templates[around.template].get("parallelism") or 0) if around is not None else 0
-    inside = (node for node in nodes if node.boundary == boundary and node.type in {POD, STEPS, DAG})
-    return bool(most) and sum(1 for _ in inside) >= most
+    inside = int(run.templates[around.template].get("parallelism") or 0) if around is not None else 0
+    if not most and not inside:  # of most workflows: nothing to count, however many nodes there are
+        return False
+    nodes = [node for node in run.nodes.values() if node.phase in _ACTIVE]
+    if most and is_pod(template) and sum(node.type == POD for node in nodes) >= most:
+        return True
+    count = sum(node.boundary == boundary and node.type in {POD, STEPS, DAG} for node in nodes)
+    return bool(inside) and count >= inside
 
 
 def is_repeated(run: Run, strategy: Spec, attempts: Sequence[Node]) -> bool:

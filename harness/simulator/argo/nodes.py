@@ -126,6 +126,7 @@ class Run(Workflow):
         self.manifest = manifest
         self.spec = spec
         self.templates: dict[str, Spec] = {}  # by key, as they are in the cluster when it starts
+        self.has_daemons = False
         self._find = find
         self.shutdown = str(spec.get("shutdown") or "")
         self.stopping = bool(self.shutdown)
@@ -141,6 +142,7 @@ class Run(Workflow):
         self.templates = templates_of(self.spec, self._find)
         if defaults := self.spec.get("templateDefaults"):
             self.templates = {key: {**defaults, **each} for key, each in self.templates.items()}
+        self.has_daemons = any(each.get("daemon") for each in self.templates.values())
 
     def ask(self, node: Node, plan: Plan, now: float) -> int:
         """Add a node whose pod is due to the graph; returns its index."""

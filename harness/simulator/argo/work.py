@@ -104,7 +104,7 @@ class Work(ABC):
             if node.pod is not None:
                 node.step.ended[node.pod.name] = phase, message
         node.end(phase, self.now, message)
-        if node.type in {STEPS, DAG}:
+        if self.run.has_daemons and node.type in {STEPS, DAG}:
             self._end_daemons(node)
         self.run.unsaid += node.type != SKIP
         if self.locks:

@@ -39,6 +39,7 @@ STEP = "step"  # of a workflow that no pipeline was compiled to: the pod of a te
 RUNS_USER_CODE = frozenset({EXECUTOR, STEP})
 # Argo's names of the nodes of a loop: the group of all iterations, and what each consists of.
 ITERATIONS, ITERATION = "iteration-iterations", "iteration-item"
+_MOST_PODS = 50_000  # of one pipeline, far beyond what a Workflow object can hold
 ON_EXIT = ".onExit"  # ends the name of the group of an exit handler's clean-up
 
 
@@ -116,7 +117,7 @@ def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_i
         loop_iterations: iterations of loops over the output of a step.
 
     Raises:
-        ConfigError: the spec refers to something that it does not contain.
+        ConfigError: the spec refers to something that it does not contain, or has too many pods or levels.
     """
     builder = _Builder(spec, platform, parameters, loop_iterations)
     inputs: Spec = spec.get("root", {}).get("inputDefinitions", {}).get("parameters", {})
@@ -125,6 +126,9 @@ def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_i
         builder.dag(spec["root"]["dag"], [], place, driver="root-driver", task="")
     except KeyError as error:
         raise ConfigError(f"the pipeline spec lacks {error}", "recompile it with kfp 2") from error
+    except RecursionError as error:
+        why = "a component contains itself, or too many tasks are inside or behind each other"
+        raise ConfigError(why, "correct it or split it: the simulated platform runs some hundreds") from error
     return builder.graph()
 
 
@@ -159,6 +163,9 @@ class _Builder:
         return Graph(tuple(replace(plan, waits=len(needs), then=tuple(after)) for plan, needs, after in whole))
 
     def _add(self, plan: Plan, needs: list[int]) -> int:
+        if len(self._plans) >= _MOST_PODS:
+            why = f"the pipeline has more than {_MOST_PODS:,} pods, and the simulated platform runs at most so many"
+            raise ConfigError(why, "shorten its loops or split it")
         self._plans.append(plan)
         self._needs.append(needs)
         return len(self._plans) - 1

@@ -1,5 +1,6 @@
 """Pods of compiled pipelines: 2N+1, and a driver for every nested pipeline, loop and iteration."""
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -145,3 +146,37 @@ def test_a_spec_that_refers_to_nothing_is_refused() -> None:
     spec = yaml.safe_load("root: {dag: {tasks: {a: {componentRef: {name: comp-a}}}}}")
     with pytest.raises(ConfigError, match="comp-a"):
         flatten(spec, {}, {}, 3)
+
+
+ECHO = {"componentRef": {"name": "comp-echo"}}
+
+
+def pipeline_of(tasks: dict[str, Any], **components: Any) -> dict[str, Any]:
+    return {
+        "pipelineInfo": {"name": "p"},
+        "root": {"dag": {"tasks": tasks}},
+        "components": {"comp-echo": {"executorLabel": "e"}, **components},
+        "deploymentSpec": {"executors": {"e": {"container": {"image": "i"}}}},
+    }
+
+
+def nested(name: str) -> dict[str, Any]:
+    return {"componentRef": {"name": name}}
+
+
+LOOP = {**nested("inner"), "parameterIterator": {"itemInput": "i", "items": {"raw": json.dumps([0] * 30_000)}}}
+BEHIND = {f"t{k}": {**ECHO, "dependentTasks": [f"t{k - 1}"] if k else []} for k in reversed(range(3_000))}
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        (pipeline_of({"t": nested("inner")}, inner={"dag": {"tasks": {"t": nested("inner")}}}), "contains itself"),
+        (pipeline_of(BEHIND), "inside or behind each other"),
+        (pipeline_of({"t": LOOP}, inner={"dag": {"tasks": {"t": ECHO}}}), "more than 50,000 pods"),
+    ],
+    ids=("in itself", "a chain", "a loop"),
+)
+def test_a_pipeline_without_end_is_refused(spec: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        flatten(spec, {}, {}, loop_iterations=3)
