@@ -1,11 +1,9 @@
 """Errors of the Kubernetes API, with the `Status` objects and messages of a real server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from harness.simulator.kube_api.resource import Resource
-
-Causes = Sequence[tuple[str, str]]  # each: why, and its code
 
 
 class ApiError(Exception):
@@ -123,16 +121,12 @@ def expired(message: str, fresh_token: str = "") -> ApiError:
     return ApiError(410, "Expired", message, metadata={"continue": fresh_token} if fresh_token else None)
 
 
-def invalid(
-    group: str, kind: str, name: str, field: str, why: str, *, cause: str = "FieldValueInvalid", also: Causes = ()
-) -> ApiError:
-    """422: invalid value of a field; `also` are further (why, cause) of it."""
+def invalid(group: str, kind: str, name: str, field: str, why: str, *, cause: str = "FieldValueInvalid") -> ApiError:
+    """422: invalid value of a field."""
     its_type = f"{kind}.{group}" if group else kind
-    every = ((why, cause), *also)
-    details: dict[str, Any] = {"causes": [{"reason": code, "message": said, "field": field} for said, code in every]}
+    details: dict[str, Any] = {"causes": [{"reason": cause, "message": why, "field": field}]}
     details |= {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
-    said = ", ".join(f"{field}: {each}" for each, _ in every)
-    return ApiError(422, "Invalid", f'{its_type} "{name}" is invalid: {f"[{said}]" if also else said}', details)
+    return ApiError(422, "Invalid", f'{its_type} "{name}" is invalid: {field}: {why}', details)
 
 
 def version_too_large(asked: int, current: int) -> ApiError:

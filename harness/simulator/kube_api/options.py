@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from harness.simulator.kube_api.errors import ApiError, Causes, bad_request, invalid
+from harness.simulator.kube_api.errors import ApiError, bad_request
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.selectors import Selection, parse_fields, parse_labels
 
@@ -84,36 +84,11 @@ def _version(text: str, *, watch: bool) -> int | None:
     return int(text)
 
 
-def _check_match(match: str, version: str, token: str, *, watch: bool, initial_events: bool) -> None:
-    """Check resourceVersionMatch against the other parameters."""
-
-    def refuse(why: str, cause: str = "FieldValueForbidden", also: Causes = ()) -> ApiError:
-        return invalid("meta.k8s.io", "ListOptions", "", "resourceVersionMatch", why, cause=cause, also=also)
-
-    if not match:
-        return
-    if watch and not initial_events:
-        why = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
-        raise refuse(
-            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            also=() if match == "NotOlderThan" else ((why, "FieldValueNotSupported"),),
-        )
-    if not watch and not version:
-        raise refuse("Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided")
-    if token:
-        raise refuse("Forbidden: resourceVersionMatch is forbidden when continue is provided")
-    if match not in ("Exact", "NotOlderThan"):
-        why = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
-        raise refuse(why, "FieldValueNotSupported")
-    if match == "Exact" and version == "0":
-        raise refuse('Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
-
-
 def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) -> ListOptions:
     """Parse and check the query of a list or watch.
 
     Raises:
-        ApiError: 400, 422 or 500, with the message of a real server.
+        ApiError: 400 or 500, with the message of a real server.
     """
     limit, timeout = number(query, "limit"), number(query, "timeoutSeconds")
     selection = Selection(
@@ -124,7 +99,6 @@ def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) 
     )
     watch, initial_events = flag(query, "watch"), flag(query, "sendInitialEvents")
     version, token, match = (query.get(each, "") for each in ("resourceVersion", "continue", "resourceVersionMatch"))
-    _check_match(match, version, token, watch=watch, initial_events=initial_events)
     if token and not watch and version not in ("", "0"):
         ContinueToken.decode(token)  # a bad token takes precedence
         raise bad_request("specifying resource version is not allowed when using continue")

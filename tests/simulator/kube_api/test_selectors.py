@@ -47,27 +47,15 @@ def test_a_label_selector_selects(selector: str, selected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "message"),
+    "selector",
     [
-        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
-        ("a in x", "unable to parse requirement: found 'x' expected: '('"),
-        ("a in (x", "unable to parse requirement: found '', expected: ',' or ')'"),
-        ("==x", "found '==', expected: !, identifier, or 'end of string'"),
-        ("a===b", "unable to parse requirement: found '=', expected: identifier"),
-        ("!a!", "found '!', expected: ',' or 'end of string'"),
-        (
-            "a>x",
-            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
-        ),
-        (",", "found ',', expected: !, identifier, or 'end of string'"),
-        ("a,,b", "found ',', expected: identifier after ','"),
-        ("a,", "found '', expected: identifier after ','"),
+        "a b", "a in x", "a in (x", "==x", "a===b", "-a", "a=-b", "!a!", "a>x", ",", "a,,b", "a,", "a in (b c)", "(",
+        "a=b=c", "a notin b",
     ],
-)
-def test_a_malformed_label_selector_gets_the_error_of_a_real_server(selector: str, message: str) -> None:
-    with pytest.raises(ApiError) as refusal:
+)  # fmt: skip
+def test_a_malformed_label_selector_is_refused(selector: str) -> None:
+    with pytest.raises(ApiError, match="unable to parse requirement") as refusal:
         parse_labels(selector)
-    assert refusal.value.message == message
     assert refusal.value.code == 400
 
 
