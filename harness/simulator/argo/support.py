@@ -17,6 +17,7 @@ from harness.simulator.argo.numbers import (
     whole,
     whole_or_text,
 )
+from harness.simulator.workflows.workflow import too_large
 
 Spec = Mapping[str, Any]
 
@@ -134,6 +135,8 @@ def demand_supported(spec: Spec, place: str = "spec", ignore: Collection[str] = 
     Raises:
         UnsupportedError: naming the first one that can't be run.
     """
+    if why := too_large(spec):
+        raise UnsupportedError(place, why)
     ignored: dict[str, None] = {}
     for field, value in _unknown(spec, _SPEC, place, ignored):
         if field.rpartition(".")[2] not in ignore:

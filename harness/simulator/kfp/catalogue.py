@@ -12,6 +12,7 @@ from harness.simulator.kfp.packages import config_of, parse_package, reading
 from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline, Spec, Version
 from harness.simulator.workflows.graph import Graph, Limits, flatten
 from harness.simulator.workflows.parameters import has_parameters
+from harness.simulator.workflows.workflow import too_large
 
 _DEFAULT = "All runs created without specifying an experiment will be grouped here."
 
@@ -86,11 +87,11 @@ class Catalogue:
         if (namespace, name) in self._pipeline_names:
             raise exists(f"Failed to create a new pipeline. The name {name} already exists. Please specify a new name")
         pipeline = Pipeline(self._new_id(), name, self._loop.now, description, namespace)
-        self.pipelines[pipeline.id] = pipeline
-        self._pipeline_names[namespace, name] = pipeline.id
         config = config_of(package)
         version = Version(self._new_id(), pipeline.id, name, self._loop.now, spec, platform, description, config)
-        self._add_version(version)
+        self._add_version(version)  # refuses what can't be run: then there is no pipeline either
+        self.pipelines[pipeline.id] = pipeline
+        self._pipeline_names[namespace, name] = pipeline.id
         return pipeline
 
     def pipeline(self, pipeline_id: str) -> Pipeline:
@@ -137,6 +138,8 @@ class Catalogue:
 
     def _settle(self, version: Version) -> None:
         """Build the graph now, unless it depends on the run's parameters."""
+        if why := too_large(version.spec):
+            raise invalid(f"the pipeline can't become a workflow: {why}")
         with reading():
             dags = [
                 each.get("dag", {}) for each in (version.spec["root"], *version.spec.get("components", {}).values())

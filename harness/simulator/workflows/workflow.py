@@ -1,5 +1,6 @@
 """One run of a pipeline as the workflow controller sees it: due pods, ended pods, and the outcome."""
 
+import json
 from collections.abc import Iterator, Mapping
 
 from harness.simulator.cluster import Pod
@@ -8,6 +9,15 @@ from harness.simulator.workflows.graph import EXECUTOR, JOIN, Graph, Plan, fnv1a
 UNSEEN = ""  # by the controller
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
+
+
+_MOST_BYTES = 3 * 2**19  # of an object: etcd's --max-request-bytes, by default
+
+
+def too_large(specification: object) -> str:
+    """Why no Workflow object can hold a specification; "" if one can."""
+    size = len(json.dumps(specification, default=str))
+    return f"it has {size / 2**20:.1f} MiB, and a Kubernetes object has at most 1.5" if size > _MOST_BYTES else ""
 
 
 class Step:

@@ -50,6 +50,7 @@ EVERYTHING["templates"].append({"name": "s", "suspend": {"duration": "2s"}})
          "spec.templates[0].retryStrategy.backoff.maxDuration"),
         ({"templates": {}}, "spec.templates"),
         ({"templates": ["w"]}, "spec.templates[0]"),
+        ({"templates": [{"name": "long", "container": {"image": "i", "args": ["x" * 2**21]}}]}, "spec"),
     ],
 )  # fmt: skip
 def test_a_malformed_value_is_refused_with_its_fields_name(change, field):
