@@ -4,8 +4,7 @@ from harness.analysis.refused_credentials import is_refused
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import group
 from harness.detectors.capability import Capability
-from harness.detectors.database_errors import full_since
-from harness.detectors.detector import refused
+from harness.detectors.detector import broke
 from harness.detectors.error_texts import DATABASE, is_limited
 from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
@@ -46,6 +45,6 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"kubectl logs -n {timeline.namespace} deployment/ml-pipeline --since=1h | grep -i error | tail -50",
                 f"kubectl top pods -n {timeline.namespace}",
             ),
-            refused(timeline, len(rejected), anyway=int((floats(rejected, "due_s") > full_since(timeline)).sum())),
+            broke(len(rejected) / len(runs)),
         )
     ]

@@ -3,11 +3,10 @@
 from harness.analysis.capacity.autoscaling import scale_ups
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.analysis.waits.store_cost import crowding
 from harness.detectors import node_waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import GAIN, SHARE, certainty, waiting_evidence
+from harness.detectors.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "autoscaler-at-max"
@@ -27,11 +26,11 @@ def detect(timeline: Timeline) -> list[Finding]:
             NAME,
             f"The autoscaler is at its maximum{f' of {decisions[-1].limit} nodes' if decisions else ''}: runs spent "
             f"{wait.share:.0%} of their time waiting for a node",
-            certainty(0.9, wait),
+            0.9,
             waiting_evidence(timeline, wait),
             _fix(decisions[-1].group) if decisions else _KARPENTER,
             node_waits.status_commands(timeline),
-            slowed(GAIN * wait.unschedulable * (1 - wait.pulls) * (1 - crowding(timeline))),
+            slowed(wait.unschedulable),
         )
     ]
 

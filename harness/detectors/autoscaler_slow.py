@@ -16,17 +16,13 @@ EXPLAINED_BY = {"autoscaler-failing": 0.0}
 OVERSTATED_EARLY = True
 FAULTS = ("autoscaler-slow",)
 
-_SAVED = 0.09  # of the runs' time is enough, even if they waited for less than is a bottleneck else
-
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Runs wait longer with a node being provisioned than without, or long for nodes that come."""
     wait = scheduling_wait(timeline)
     if wait.share >= SHARE and not Capability.POD_EVENTS.observed(timeline) and not wait.refused:
         raise CannotJudgeError("pod events show whether nodes were being provisioned, and none were observed")
-    if wait.share < SHARE and wait.for_provisioning < _SAVED:
-        return []
-    if wait.provisioning <= min(wait.unschedulable, SHARE):
+    if wait.share < SHARE or wait.provisioning <= min(wait.unschedulable, SHARE):
         return []
     times = provisioning_times(timeline)
     median = f" (median {format_duration(wait.coming_s)} until ready)" if wait.coming_s is not None else ""
@@ -42,6 +38,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Keep warm capacity: a higher minimum of the pool, or low-priority placeholder pods. Choose a machine type "
             "and image that start quickly. Spread the load, so that the first wave does not wait for the last node.",
             ("kubectl get events -A --field-selector reason=TriggeredScaleUp",),
-            slowed(wait.for_provisioning),
+            slowed(wait.provisioning),
         )
     ]

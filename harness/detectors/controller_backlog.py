@@ -42,7 +42,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             slow.evidence,
             _fix(timeline, grows=slow.grows),
             (*(() if slow.grows else requeue(timeline)), *tune(timeline, _ARGUMENTS)),
-            slowed(slow.gain),
+            slowed(slow.share),
         )
     ]
 

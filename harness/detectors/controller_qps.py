@@ -42,7 +42,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         title = "The workflow controller creates pods at the rate of resourceRateLimit"
         fix = "Raise limit and burst of resourceRateLimit in the workflow controller's ConfigMap, or remove it."
         edit = f"kubectl edit configmap {_SETTINGS} -n {namespace(timeline)}"
-        return [Finding(NAME, f"{title}: {spent(slow)}", confidence, evidence, fix, (edit,), slowed(slow.gain))]
+        return [Finding(NAME, f"{title}: {spent(slow)}", confidence, evidence, fix, (edit,), slowed(slow.share))]
     present = max(seen.rate or 0.0, seen.settings.get(QPS, 0.0))
     qps = max(_LEAST, 10 * ceil(_MORE * present / 10)) if present else _DEFAULT
     fix = (
@@ -57,7 +57,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             evidence,
             fix,
             tune(timeline, {QPS: qps, BURST: qps * 3 // 2}),
-            slowed(slow.gain),
+            slowed(slow.share),
         )
     ]
 

@@ -38,6 +38,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             slow.evidence,
             _FIX,
             requeue(timeline),
-            slowed(slow.gain),
+            slowed(slow.share),
         )
     ]

@@ -49,7 +49,7 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, WORKERS)} "
                 f"({WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
                 tune(timeline, {WORKFLOW_WORKERS: _more(seen.busy, WORKERS)}),
-                slowed(each.gain),
+                slowed(each.share),
             )
             for each in found
         ),

@@ -3,15 +3,10 @@
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import failures
-from harness.detectors.detector import refused
-from harness.detectors.error_texts import DB_DISK_FULL
+from harness.detectors.detector import broke
 from harness.model.findings import Evidence, Finding
-from harness.model.records import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +42,6 @@ def find(timeline: Timeline, error: DatabaseError) -> list[Finding]:
         Finding(
             error.name, f"{error.title}: {share:.0%} of the runs failed", 0.95, (fact,), error.fix,
             tuple(command.format(namespace=timeline.namespace) for command in error.commands),
-            _severity(timeline, error, [at for at, _ in rejected], len(failed)),
+            broke(share),
         )
     ]  # fmt: skip
-
-
-def _severity(timeline: Timeline, error: DatabaseError, rejected_at: list[float], failed: int) -> float:
-    full_s = full_since(timeline)
-    late = sum(at > full_s for at in rejected_at)
-    if error.words is DB_DISK_FULL:
-        refused_meanwhile = int((_due(timeline, Outcome.REJECTED) > full_s).sum())
-        return refused(timeline, len(rejected_at) - late + refused_meanwhile + failed, failed)
-    return refused(timeline, len(rejected_at) + failed, failed, anyway=late)
-
-
-@remembered
-def full_since(timeline: Timeline) -> float:
-    """From when on the database's disk would have refused every submission, s; infinite if it was not full.
-
-    A full disk stays full: whatever else refuses submissions meanwhile, it would have refused them as well. The last
-    one that was accepted shows that it was not full yet.
-    """
-    rejected = timeline.runs[(timeline.runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)]
-    by_disk = floats(rejected, "due_s")[rejected["error"].str.contains(DB_DISK_FULL).to_numpy(dtype=bool)]
-    last_s = float(_due(timeline, Outcome.ACCEPTED).max(initial=-np.inf))
-    return last_s if by_disk.size and by_disk.min() > last_s else np.inf
-
-
-def _due(timeline: Timeline, outcome: Outcome) -> Floats:
-    return floats(timeline.runs, "due_s")[(timeline.runs["outcome"] == outcome.value).to_numpy(dtype=bool)]

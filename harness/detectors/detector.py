@@ -21,11 +21,8 @@ from typing import Protocol
 
 from harness.analysis.timeline import Floats, Timeline
 from harness.model.findings import Finding
-from harness.model.phases import FAILED, SKIPPED, SUCCEEDED
-from harness.model.records import Outcome
 from harness.model.units import format_duration
 
-_SOME = 0.02  # of the other arrivals ended well
 MOST_SLOWED = 0.5  # severity of what takes all of the runs' time; more severe is only what loses runs
 FEW_RUNS = 30  # with fewer, quantiles and means of runs have no useful interval
 # kubectl evicts five pods a second: without the selector it would spend minutes on finished ones.
@@ -52,22 +49,8 @@ class CannotJudgeError(Exception):
 
 
 def broke(share: float) -> float:
-    """The severity of what made this share of the runs fail: a failed run costs more than a slow one."""
+    """The severity of what made this share of the arrivals fail, or be refused: that costs more than a slow run."""
     return min(1.0, 0.5 + 0.5 * share)
-
-
-def refused(timeline: Timeline, lost: int, accepted: int = 0, *, anyway: int = 0) -> float:
-    """The severity of what lost so many arrivals, `accepted` of which failed later, and the others were refused.
-
-    Without it they would have fared like the rest: where that fails or is refused for something else, fix that first.
-    So it is with those that something else would have refused `anyway`.
-    """
-    over, outcome = timeline.runs["state"][timeline.is_over], timeline.runs["outcome"]
-    good, others = int(over.isin((SUCCEEDED, SKIPPED)).sum()), int((over == FAILED).sum()) - accepted
-    others += max(int((outcome == Outcome.REJECTED.value).sum()) - (lost - accepted), 0)
-    spared = (good / (good + others) if good + others else 1.0) * (1 - anyway / max(lost, 1))
-    share = lost / max(len(timeline.runs), 1)
-    return broke(share * spared) if spared >= _SOME else slowed(share / 2)
 
 
 def slowed(share: float) -> float:

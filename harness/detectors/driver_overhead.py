@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.startup_delay import startup_delay
 from harness.detectors.capability import Capability
 from harness.detectors.detector import FEW_RUNS, slowed
 from harness.model.findings import Evidence, Finding
@@ -25,8 +24,6 @@ _COSTS, _COSTS_SMALL = 0.08, 0.15
 _FIX_SLOW = (
     "Check what the drivers wait for: their CPU limit, the metadata store (metadata-grpc-deployment) or the API. "
 )
-_SAVED = 0.7  # of that by quick drivers, where what follows waits for the controller's next look
-_LOOKED_S = 2.5  # mean time between two pods: a controller that need not look again takes less
 _LEAST_S = 1.5  # of a driver; timestamps in whole seconds do not resolve shorter ones
 
 
@@ -49,9 +46,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     running = driver & timeline.of_runs(RUNNING)
     typical = float(np.median(seconds[running])) if running.any() else 0.0
     slow, small = typical >= _SLOW_S, low >= _SHARE and of_drivers >= _LEAST_S * count
-    chain = critical_path(timeline)
-    cost = min(1.0, chain.driving * startup_delay(timeline).amplification)
-    looked = bool(chain.gaps_s.size) and float(chain.gaps_s.mean()) >= _LOOKED_S
+    cost = critical_path(timeline).driving
     if cost < (_COSTS if slow else _COSTS_SMALL) or not (slow or small):
         return []
     return [
@@ -72,7 +67,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             (_FIX_SLOW if slow else "") + "Use fewer and larger steps, and pre-pull the driver image on every node: "
             "drivers run on any node with room, not only on the steps' pool.",
             (),
-            slowed(cost * (_SAVED if looked else 1.0)),
+            slowed(cost),
         )
     ]  # fmt: skip
 

@@ -7,11 +7,11 @@ import numpy as np
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.cold_starts import with_likely_pulls
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.pulls import cost_of_pulls
+from harness.analysis.waits.stated import unstated
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import PULLING, STARTING, SUCCEEDED
+from harness.model.phases import PULLING, STARTING
 from harness.model.units import format_duration
 
 NAME = "image-pull"
@@ -21,15 +21,14 @@ EXPLAINED_BY = {"image-missing": 0.3}  # a pull that is refused is tried again, 
 OVERSTATED_EARLY = True
 FAULTS = ("image-pull",)
 
-_SHARE, _SURELY = 0.09, 0.15
+_SHARE = 0.09
 _STARTING = 0.05  # of the runs' time, pods start: with less, pulls are no matter
 _LEAST_S = 2.0
-_SURE, _LIKELY, _UNLIKELY = 0.97, 0.9, 0.1
+_SURE = 0.9
 _NO_EVENTS = 0.75  # volumes to attach delay starts on new nodes, too
 _OF_STARTS = Evidence(
     "no pod events were observed: long starts on nodes where no pod of the task had started are taken for pulls"
 )
-_FAILED = 0.5  # of the runs: they pull again for each attempt, and quick pulls would let them fail sooner
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -60,7 +59,7 @@ def _inferred(timeline: Timeline) -> list[Finding]:
 
 
 def _found(timeline: Timeline, what: str) -> list[Finding]:
-    share = cost_of_pulls(timeline)
+    share = critical_path(timeline).shares[PULLING] * unstated(timeline)[PULLING]
     pods = timeline.stretches(PULLING)
     seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
@@ -70,22 +69,14 @@ def _found(timeline: Timeline, what: str) -> list[Finding]:
         Finding(
             NAME,
             f"{what}: {share:.0%} of the runs' time",
-            _certainty(timeline, share),
-            _evidence(critical_path(timeline).shares[PULLING], slow),
+            _SURE,
+            _evidence(share, slow),
             "Use smaller images, pre-pull them on every node (a DaemonSet, or a node image that includes them), use a "
             "registry in the same region, and set imagePullPolicy IfNotPresent with fixed tags.",
             (f"kubectl get events -n {timeline.namespace} --field-selector reason=Pulled",),
             slowed(share),
         )
     ]
-
-
-def _certainty(timeline: Timeline, share: float) -> float:
-    over = timeline.is_over
-    failed = over & (timeline.runs["state"] != SUCCEEDED).to_numpy(dtype=bool)
-    if np.count_nonzero(failed) > _FAILED * np.count_nonzero(over):
-        return _UNLIKELY
-    return _SURE if share >= _SURELY else _LIKELY
 
 
 def _evidence(share: float, slow: float) -> tuple[Evidence, ...]:

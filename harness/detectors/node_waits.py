@@ -9,10 +9,6 @@ from harness.model.phases import CLAIM_FAILED, UNSCHEDULABLE
 # Below this share of the runs' time, waiting for a node is not the bottleneck.
 SHARE = 0.15
 _OF_KARPENTER = ("Nominated", "InsufficientCapacityError", "Launched", "Registered", "Initialized", CLAIM_FAILED)
-_OTHER = 0.4  # of the waits for nodes: with more, there is another cause
-_HARDLY = 0.3
-GAIN = 0.85  # of a wait for nodes ends with more of them, if they need not pull images
-LEAST_GAIN = 0.05  # of the runs' time
 
 
 def status_commands(timeline: Timeline) -> tuple[str, ...]:
@@ -21,13 +17,6 @@ def status_commands(timeline: Timeline) -> tuple[str, ...]:
     if reasons.isin(_OF_KARPENTER).any():
         return ("kubectl get nodepools,nodeclaims", "kubectl describe nodepools")
     return ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",)
-
-
-def certainty(confidence: float, wait: SchedulingWait) -> float:
-    """Hardly any where pods wait for those that pull or store: more nodes would not end what those wait for."""
-    held = wait.holders
-    other = min(held.pulling, held.queued_by_pulls) + held.storing
-    return confidence if other <= _OTHER else _HARDLY
 
 
 def waiting_evidence(timeline: Timeline, wait: SchedulingWait) -> tuple[Evidence, ...]:

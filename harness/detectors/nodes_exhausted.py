@@ -3,10 +3,9 @@
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
-from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import GAIN, LEAST_GAIN, SHARE, certainty, waiting_evidence
+from harness.detectors.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "nodes-exhausted"
@@ -16,9 +15,8 @@ EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0}
 OVERSTATED_EARLY = True
 FAULTS = ("nodes-exhausted",)
 
-_MUCH, _PULLS = 0.3, 0.2  # of the runs' time, and of the wait
+_MUCH = 0.3  # of the runs' time
 _LACKING = 0.5  # of the nodes that could take the pods: where nodes are full, it is nearly all of them
-_LATE = 0.8  # of what more nodes save, nodes that come sooner save, too, and those explain the wait first
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -27,11 +25,6 @@ def detect(timeline: Timeline) -> list[Finding]:
     late = wait.provisioning > wait.unschedulable
     if wait.share < SHARE or (late and not _too_few(wait)):
         return []
-    gain = GAIN * wait.share * (1 - wait.pulls)
-    if late:
-        gain = min(gain, _LATE * wait.for_provisioning)
-    if gain < LEAST_GAIN:
-        return []  # pods on new nodes would pull for as long as they wait now
     found = lacking(timeline)
     if found is not None and found.too_large and not wait.grew:
         return []  # the pods that wait fit on no node
@@ -41,16 +34,16 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The nodes are full: runs spent {wait.share:.0%} of their time waiting for a node",
-            certainty(0.87 if Capability.POD_EVENTS.observed(timeline) else 0.6, wait),
+            0.85 if Capability.POD_EVENTS.observed(timeline) else 0.6,
             waiting_evidence(timeline, wait),
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",
             ("kubectl get nodes -o wide", "kubectl describe nodes | grep -A 8 'Allocated resources'"),
-            slowed(gain * (1 - crowding(timeline))),
+            slowed(wait.unschedulable if late else wait.share),
         )
     ]
 
 
 def _too_few(wait: SchedulingWait) -> bool:
     """Whether pods wait long for nodes that come, and the autoscaler said that it may add no more of some."""
-    return bool(wait.at_max) and wait.grew and wait.provisioning >= _MUCH and wait.pulls < _PULLS
+    return bool(wait.at_max) and wait.grew and wait.provisioning >= _MUCH

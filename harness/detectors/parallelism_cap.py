@@ -3,8 +3,6 @@
 import numpy as np
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.lacking import spare
-from harness.analysis.waits.pulls import cost_of_pulls
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.workflow_limits import binding
@@ -31,7 +29,6 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     before, between = found.late_s, max(0.0, float(np.median(found.between)))
     limit = binding(timeline, found.most)
-    pulling = cost_of_pulls(timeline)  # of the active runs' own time, and without the limit of all at once
     return [
         Finding(
             NAME,
@@ -52,6 +49,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             ),
             fix(limit) + " Or it is the pipeline's own limit.",
             commands(limit),
-            slowed(share * spare(timeline) * (1 - pulling)),
+            slowed(share),
         )
     ]  # fmt: skip

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits.lacking import spare
 from harness.analysis.waits.quota_use import UsedUp, used_up
 from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, quota_waits, refusals
-from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, refused, slowed
+from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.slow_controller import BY_WORKFLOWS
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
@@ -45,7 +43,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         by_quota.setdefault((each.namespace, each.quota), []).append(each)
     shows = (Capability.WORKFLOWS,) if timeline.plan.target in BY_WORKFLOWS else _SOURCES
     if not by_quota and (full := [each for each in used_up(timeline) if each.of_waits >= MIN_OF_WAITS]):
-        return [_by_use(timeline, full[0])]
+        return [_by_use(full[0])]
     if not by_quota and not any(each.observed(timeline) for each in shows):
         raise CannotJudgeError(Capability.WORKFLOWS.reason(timeline))
     return [_finding(timeline, by_quota[key]) for key in sorted(by_quota)]
@@ -62,7 +60,7 @@ def _of_answers(timeline: Timeline) -> Iterator[Refusal]:
             yield Refusal(row, "", float(due[row]), message, tenant, namespace, answer=True)
 
 
-def _by_use(timeline: Timeline, full: UsedUp) -> Finding:
+def _by_use(full: UsedUp) -> Finding:
     """The finding about a quota whose amounts were read, and of which no refusal was."""
     used, hard = (_amount(full.resource, each) for each in (full.used, full.hard))
     name, place = shell_word(full.quota), shell_word(full.namespace)
@@ -80,7 +78,7 @@ def _by_use(timeline: Timeline, full: UsedUp) -> Finding:
         ),
         _FIX,
         (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
-        slowed(full.share * spare(timeline) * (1 - crowding(timeline))),
+        slowed(full.share),
     )  # fmt: skip
 
 
@@ -106,8 +104,8 @@ def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
         _FIX,
         (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
         max(
-            slowed(_waited(timeline, len(pods)) * spare(timeline) * (1 - crowding(timeline))) if pods else 0.0,
-            refused(timeline, len(answers)) if answers else 0.0,
+            slowed(_waited(timeline, len(pods))) if pods else 0.0,
+            broke(len(answers) / len(timeline.runs)) if answers else 0.0,
         ),
     )
 

@@ -17,7 +17,6 @@ from harness.analysis.waits.quota_waits import quota_waits
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.stated import unstated
-from harness.analysis.waits.store_cost import crowding
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, quarters
@@ -56,7 +55,6 @@ class SlowController:
     Attributes:
         limit: what holds it up.
         share: of the runs' time.
-        gain: the share of it that a quick controller would save.
         confidence: that this is the controller's doing.
         grows: later runs wait much longer than the first ones.
         evidence: for its slowness.
@@ -64,7 +62,6 @@ class SlowController:
 
     limit: Limit
     share: float
-    gain: float
     confidence: float
     grows: bool
     evidence: tuple[Evidence, ...]
@@ -107,7 +104,6 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     return SlowController(
         limit,
         share,
-        share * (1 - crowding(timeline)),
         _confidence(timeline, share, limit),
         grows,
         (
@@ -208,15 +204,10 @@ def _waited(timeline: Timeline) -> Floats:
 
 
 def _share(timeline: Timeline) -> float:
-    """The share of the runs' time that the controller took: for their pods, and to notice that the last one ended.
-
-    Where the number of active runs is limited, others wait for their slots as many times longer.
-    """
+    """The share of the runs' time that the controller took: for their pods, and to notice that the last one ended."""
     shares, chain, found = waits_so_far(timeline).shares(), critical_path(timeline).shares, startup_delay(timeline)
     ending = max(shares[PUBLISHING], 0.0)
-    if found.capped:
-        return min(1.0, (chain[CONTROLLER] + ending) * found.amplification)
-    return max(shares[CONTROLLER], chain[CONTROLLER]) + ending
+    return (chain[CONTROLLER] if found.capped else max(shares[CONTROLLER], chain[CONTROLLER])) + ending
 
 
 def _passed(timeline: Timeline, chain: CriticalPath) -> Evidence:

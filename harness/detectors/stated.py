@@ -11,7 +11,7 @@ from harness.analysis.waits.concentration import concentration
 from harness.analysis.waits.stated import Cause, blocked, causes
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, broke, refused, slowed
+from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import RUNNING
@@ -87,7 +87,7 @@ def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:
     costs = [
         slowed(share + (cause.after_s / whole if whole > 0 else 0.0)) if waits else 0.0,
         broke(len({*stuck, *cause.failed}) / runs) if stuck or cause.failed else 0.0,
-        refused(timeline, len(cause.refused)) if cause.refused else 0.0,
+        broke(len(cause.refused) / runs) if cause.refused else 0.0,
         slowed(len(cause.stuck) / runs) if cause.stuck else 0.0,
     ]
     row = cause.row

@@ -4,8 +4,8 @@ Argo's ``wait`` container stores a step's log and outputs after ``main`` has end
 """
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.store_cost import SLOW, store_cost
-from harness.analysis.waits.storing import Storing, storing
+from harness.analysis.waits.critical_path import critical_path
+from harness.analysis.waits.storing import SLOW, Storing, storing
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
@@ -28,20 +28,20 @@ LEAST_S = 2.0  # stamps are whole seconds
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The end of pods is far from the end of their main containers; no log of an upload was read."""
-    stored, cost = storing(timeline), store_cost(timeline)
-    if stored.logs or cost.whole < SLOW or stored.slow_s < LEAST_S:
+    stored, share = storing(timeline), critical_path(timeline).storing
+    if stored.logs or share < SLOW or stored.slow_s < LEAST_S:
         return []
     return [
         Finding(
             NAME,
-            f"Steps end late: runs spent {cost.storing:.0%} of their time between the end of a step's work and the end "
+            f"Steps end late: runs spent {share:.0%} of their time between the end of a step's work and the end "
             "of its pod",
             0.6,
             (_evidence(stored),),
             "Observe the artifact store itself (--store-probe, or its metrics): slow requests mean a slow store. If "
             "they are quick, look at the CPU of the nodes: there, the wait container and the kubelet lack it.",
             (f"kubectl top pods -n {timeline.namespace} --containers", "kubectl top nodes"),
-            slowed(cost.whole),
+            slowed(share),
         )
     ]
 

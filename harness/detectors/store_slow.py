@@ -12,8 +12,7 @@ import orjson
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.failures import failures
-from harness.analysis.waits.store_cost import SLOW, store_cost
-from harness.analysis.waits.storing import Storing, storing
+from harness.analysis.waits.storing import SLOW, Storing, storing
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
 from harness.detectors.error_texts import STORE_FULL, UNWRITTEN
@@ -34,22 +33,19 @@ FAULTS = ("store-slow",)
 
 _SURELY = 0.15
 _LEAST_S = 2.0
-_WAITED = 0.02  # of the runs' time: worth mentioning beside the storing itself
 _SLOW_REQUEST_S = 1.0  # median of a write
 _SURE, _FAILING, _BY_REQUESTS = 0.95, 0.4, 0.85
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Storing takes a large share of the runs' time; failing writes may take long for another reason."""
-    stored, chain = storing(timeline), critical_path(timeline)
-    share, cost = store_cost(timeline)
+    stored, share = storing(timeline), critical_path(timeline).storing
     failing = any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline))
     requests = tuple(_slow_requests(timeline))
-    if cost >= SLOW and stored.slow_s >= _LEAST_S and (stored.logs or requests):
-        waited = ", or waiting for a node that is busy storing" if share > chain.storing + _WAITED else ""
-        title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs{waited}"
+    if share >= SLOW and stored.slow_s >= _LEAST_S and (stored.logs or requests):
+        title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs"
         confidence = _FAILING if failing else _SURE if share >= _SURELY else _BY_REQUESTS
-        return [_finding(timeline, title, confidence, (*_of_pods(stored, chain.storing), *requests), slowed(cost))]
+        return [_finding(timeline, title, confidence, (*_of_pods(stored, share), *requests), slowed(share))]
     if stored.logs:
         return []
     if requests:

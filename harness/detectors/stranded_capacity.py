@@ -1,16 +1,12 @@
 """Steps request more than they use: pods wait for nodes that lack a resource by requests, and hardly use it."""
 
-from harness.analysis.cost.requested import requested_cpu
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
-from harness.analysis.waits.quota_waits import quota_waits, refusals
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
-from harness.analysis.waits.store_cost import crowding
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
-from harness.detectors.node_waits import SHARE, certainty
+from harness.detectors.node_waits import SHARE
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
 
 NAME = "stranded-capacity"
@@ -19,8 +15,6 @@ OVERSTATED_EARLY = True
 NOT_INJECTED = "it is a property of the pipeline's requests"
 
 _IDLE = 0.6  # of what is requested is used
-_SAVED = 0.09  # of the runs' time is enough, even if they waited for less than is a bottleneck else
-_STORING = 1.5  # times the share that storing pods hold: more pods on a node store as slowly together
 _REQUESTED = 0.5  # of the other resources: they are not used more
 _FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
 _LOCAL_DISK = "Insufficient ephemeral-storage"
@@ -29,13 +23,10 @@ _METRICS = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """What the nodes lacked while pods waited, by requests against allocatable, and how much of it they used.
-
-    Or what a quota on requests lacked, or seems to.
-    """
+    """What the nodes lacked while pods waited, by requests against allocatable, and how much of it they used."""
     wait = scheduling_wait(timeline)
     if wait.share < SHARE:
-        return _by_little(timeline, wait) or _by_quota(timeline)
+        return []
     found = lacking(timeline)
     if found is None:
         raise CannotJudgeError("pods waited for a node, and what the steps request was not observed")
@@ -45,90 +36,31 @@ def detect(timeline: Timeline) -> list[Finding]:
         return [_too_large(found, wait.share)]
     resource = found.scarcest
     if resource == EPHEMERAL:
-        return _by_disk(found, wait, crowding(timeline))
+        return _by_disk(found, wait)
     if resource not in _NAMES or found.fixed >= _FIXED:
         return []
     if resource not in found.used:
         raise CannotJudgeError(f"nodes lacked {_NAMES[resource]}, and how much of it they used was not observed")
     if found.used[resource] >= _IDLE * found.held[resource]:
         return []
-    return [_finding(found, wait, certainty(0.84, wait), _saved(timeline, found, wait))]
+    return [_finding(found, wait)]
 
 
-def _by_little(timeline: Timeline, wait: SchedulingWait) -> list[Finding]:
-    """Pods waited less, and hardly any of what the nodes lacked was used."""
-    found = lacking(timeline) if wait.share >= _SAVED else None
-    if found is None or found.too_large or found.fixed >= _FIXED or found.scarcest not in found.used:
-        return []
-    gain = _saved(timeline, found, wait)
-    return [_finding(found, wait, certainty(0.75, wait), gain)] if gain >= _SAVED else []
-
-
-def _saved(timeline: Timeline, found: Lacking, wait: SchedulingWait) -> float:
-    """The share of the runs' time that requests of what is used would save.
-
-    As many times more pods fit, and wait as many times less. Pods that pull or store use hardly anything.
-    """
-    used, held = found.used[found.scarcest], found.held[found.scarcest]
-    gain = wait.share * (1 - min(1.0, used / max(held * wait.holders.working, 1e-9)))
-    return gain * max(0.0, 1 - _STORING * wait.holders.storing) * (1 - crowding(timeline))
-
-
-def _finding(found: Lacking, wait: SchedulingWait, confidence: float, gain: float) -> Finding:
+def _finding(found: Lacking, wait: SchedulingWait) -> Finding:
     used, name = found.used[found.scarcest], _NAMES[found.scarcest]
     return Finding(
         NAME,
         f"Capacity is stranded: pods waited for a node while the nodes used {used:.0%} of their {name}",
-        confidence,
+        0.85,
         _evidence(found, wait.share),
         "Lower the steps' requests to their actual usage (see pipeswarm resources for this run), in sizes that "
         "divide a node's allocatable CPU and memory evenly.",
         ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-        slowed(gain),
+        slowed(wait.share * (1 - used / found.held[found.scarcest])),  # as many more pods fit at once
     )
 
 
-def _by_quota(timeline: Timeline) -> list[Finding]:
-    """A quota on requests is used up."""
-    quota, waited = quota_waits(timeline), "of all run time, runs waited for pods"
-    if quota.share >= SHARE and quota.resource == "cpu":
-        text = f"{quota.share:.1%} {waited} that a quota on requests refused"
-        said = Evidence(text, quota.share, "share", "events", "message contains 'exceeded quota'")
-        return _used_up(timeline, said, refusals(timeline)[0].namespace)
-    return []
-
-
-def _used_up(timeline: Timeline, waited: Evidence, namespace: str) -> list[Finding]:
-    """The finding about a quota on CPU, where the nodes use much less than the pods requested."""
-    asked, share = requested_cpu(timeline), waited.value or 0.0
-    if asked is None:
-        return []
-    held = float(asked.held[asked.held > 0].mean()) if asked.held.any() else 0.0
-    samples = timeline.metric(NODE_CPU_CORES)
-    used = float(floats(samples, "value").sum()) / max(samples["at_s"].nunique(), 1)
-    if used >= _IDLE * held:
-        return []
-    return [
-        Finding(
-            NAME,
-            f"The quota is used up by requests of CPU, of which the nodes used {used / held:.0%}",
-            0.84,
-            (
-                waited,
-                Evidence(
-                    f"pods on nodes requested {held:.1f} cores, and all nodes together used {used:.1f} (means)",
-                    used, "cores", "samples", f"metric = {NODE_CPU_CORES}",
-                ),
-            ),
-            "Lower the steps' requests to their actual usage (see pipeswarm resources for this run): more pods fit "
-            "into the same quota.",
-            (f"kubectl describe resourcequota -n {shell_word(namespace)}",),
-            slowed(share * (1 - used / held) * (1 - crowding(timeline))),
-        )
-    ]  # fmt: skip
-
-
-def _by_disk(found: Lacking, wait: SchedulingWait, taken: float) -> list[Finding]:
+def _by_disk(found: Lacking, wait: SchedulingWait) -> list[Finding]:
     """Ephemeral storage is requested in full, and most of the CPU and memory is not: its use is not observed."""
     others = {name: found.held[key] for key, name in _NAMES.items() if key in found.held}
     most, names = max(others.values(), default=0.0), " and ".join(others)
@@ -140,7 +72,7 @@ def _by_disk(found: Lacking, wait: SchedulingWait, taken: float) -> list[Finding
             NAME,
             f"Capacity is stranded: pods waited for ephemeral storage while no more than {most:.0%} of the nodes' "
             f"{names} was requested",
-            certainty(0.84, wait),
+            0.85,
             (
                 Evidence(
                     f"{wait.share:.1%} of all run time was spent waiting for a node; {lacked:.0%} of the nodes that "
@@ -155,8 +87,7 @@ def _by_disk(found: Lacking, wait: SchedulingWait, taken: float) -> list[Finding
             ),
             "Lower the steps' requests of ephemeral storage to what they write, or give the nodes larger disks.",
             ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-            # As many more pods fit until another resource is requested in full.
-            slowed(wait.share * (1 - most) * (1 - taken)),
+            slowed(wait.share * (1 - most)),  # as many more pods fit until another resource is requested in full
         )
     ]  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.capability import Capability
-from harness.detectors.detector import refused
+from harness.detectors.detector import broke
 from harness.detectors.error_texts import FEW_ACCEPTED, RETRY_AFTER, is_limited
 from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
@@ -48,6 +48,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             tuple(facts),
             "Raise the rate limit of the ingress, the gateway or the API server, or submit more slowly.",
             (f"kubectl get ingress -n {timeline.namespace} -o yaml | grep -i limit",),
-            refused(timeline, len(rejected)),
+            broke(len(rejected) / len(timeline.runs)),
         )
     ]

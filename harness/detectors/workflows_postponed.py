@@ -2,7 +2,6 @@
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import own_events
-from harness.analysis.waits.lacking import spare
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
 from harness.analysis.waits.workflow_limits import binding
@@ -47,6 +46,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             ),
             fix(limit),
             commands(limit),
-            slowed(max(share * spare(timeline), 0.01)),
+            slowed(max(share, 0.01)),
         )
     ]  # fmt: skip

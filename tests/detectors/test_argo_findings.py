@@ -2,7 +2,6 @@
 
 import pytest
 
-from harness.analysis.waits.startup_delay import startup_delay
 from harness.detectors import (
     diagnose,
     etcd_full,
@@ -117,15 +116,6 @@ def test_a_cap_on_parallelism_is_not_blamed_for_a_lock(message, first, tmp_path)
     found = {finding.name: finding for finding in diagnose(story.timeline(tmp_path)).findings}
     assert next(iter(found)) == first
     assert found["parallelism-cap"].confidence == (0.1 if message else 0.9)
-
-
-@pytest.mark.parametrize("pull", [0.3, 3.0, 6.0])
-def test_pulls_are_waited_for_without_a_cap_too(pull, tmp_path):
-    """A run's two pods pull for `pull` seconds each of 20.5 s and that."""
-    own = 20.5 + 2 * pull
-    timeline = steady(60, every=0.001, pull=pull, first=lambda seq: 0.5 + own * (seq // 5)).timeline(tmp_path)
-    (finding,) = parallelism_cap.detect(timeline)
-    assert finding.severity == pytest.approx(0.5 * startup_delay(timeline).queue * (1 - 2 * pull / own), abs=0.005)
 
 
 def test_a_mutex_has_no_limit_to_raise(tmp_path):

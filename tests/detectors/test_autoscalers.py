@@ -14,8 +14,6 @@ from harness.detectors import autoscaler_at_max, autoscaler_slow, diagnose, node
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.injected.loads import steady
 from tests.support.injected.nodes import autoscaled, spot
-from tests.support.injection.case import simulated
-from tests.support.injection.installations import draw
 from tests.support.timelines import Story
 
 GREW = ("Pod", "p", "TriggeredScaleUp", "pod triggered scale-up: [{steps 6->7 (max: 20)}]")
@@ -163,33 +161,6 @@ def test_a_pool_whose_spot_machines_never_come_back_is_named_while_pods_wait_for
             == "The cloud reclaimed all machines of the pool spot, and none came back: 75% of the runs wait"
         )
         assert found[0].evidence[0].statement == "the last one of 1 was gone 20 s into the test"
-
-
-@pytest.mark.parametrize(("number", "named"), [(310, True), (75, False)])
-def test_slow_nodes_are_named_by_what_quicker_ones_would_save(number, named):
-    """Runs waited for 12 % of their time for nodes that came after 6 min, and 4 % for others."""
-    drawn = draw({310: 660090, 75: 660091}[number], number)
-    found = diagnose(simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)).findings
-    assert ("autoscaler-slow" in [each.name for each in found]) is named
-
-
-@pytest.mark.parametrize(("seed", "number"), [(660093, 857), (660086, 435)], ids=["pulls", "store"])
-def test_where_pods_wait_for_those_that_pull_or_store_a_maximum_of_nodes_is_no_finding(seed, number):
-    """The autoscaler is at its maximum, and a higher one gains nothing there."""
-    drawn = draw(seed, number)
-    timeline = simulated(drawn.case, drawn.strength, drawn.seed, drawn.profile)
-    found = {each.name: each for each in diagnose(timeline).findings}
-    assert "autoscaler-at-max" in found
-    assert found["autoscaler-at-max"].confidence < 0.5
-
-
-def test_where_others_pull_and_nobody_waits_for_that_waits_for_nodes_count(tmp_path):
-    """Three quarters of what is held is held by pods that pull, and without those pulls pods would wait as long."""
-    timeline = waiting(*AT_MAX[0]).timeline(tmp_path)
-    held = scheduling_wait(timeline).holders
-    assert held.pulling > 0.7
-    assert held.queued_by_pulls < 0.01
-    assert diagnose(timeline).findings[0].name == "autoscaler-at-max"
 
 
 @pytest.mark.parametrize(

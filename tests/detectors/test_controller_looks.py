@@ -6,10 +6,8 @@ import pytest
 
 from harness.analysis.capacity.bounds import bounds
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.store_cost import store_cost
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors import diagnose
-from harness.detectors.slow_controller import slow_controller
 from harness.model.phases import CONTROLLER
 from tests.support.injected.loads import steady
 from tests.support.injection.case import Case, profile_of, simulated
@@ -48,19 +46,6 @@ def test_in_a_loop_whose_pods_overlap_a_slow_controller_shows_between_a_pod_s_en
     assert first.name == "controller-qps"
     assert any("between a pod's end and the creation of the next one" in each.statement for each in first.evidence)
     assert critical_path(timeline).shares[CONTROLLER] > 1.5 * waits_so_far(timeline).shares()[CONTROLLER]
-
-
-def test_beside_a_slow_store_a_quick_controller_saves_less(tmp_path) -> None:
-    """Steps that come sooner store beside each other; what the store costs is twice the storing, less the first read."""
-    for store, costs in ((0.2, False), (4.0, True)):
-        timeline = steady(gap=lambda _: 8.0, store=store).timeline(tmp_path / str(costs))
-        slow, cost = slow_controller(timeline), store_cost(timeline)
-        assert slow is not None
-        assert cost.whole == pytest.approx(1.5 * cost.storing)
-        assert (cost.whole > 0.15) is costs
-        assert slow.gain == pytest.approx(slow.share * (1 - 1.5 * cost.whole) if costs else slow.share)
-        (finding,) = (each for each in diagnose(timeline).findings if each.name.startswith("controller-"))
-        assert finding.severity == pytest.approx(slow.gain / 2)
 
 
 @pytest.mark.parametrize(("every", "named"), [(80, "controller-requeue"), (10, "controller-backlog")])

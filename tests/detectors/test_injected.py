@@ -56,26 +56,11 @@ def test_two_faults_are_both_found_and_the_one_that_fails_runs_comes_first(tmp_p
     assert [f.name for f in diagnose(both.timeline(tmp_path)).findings[:2]] == ["oom", "image-pull"]
 
 
-@pytest.mark.parametrize(("every", "confidence"), [(3, 0.97), (2, 0.97), (1, 0.1)])
-def test_pulls_of_runs_that_mostly_fail_are_unlikely_to_be_what_holds_them_up(every, confidence, tmp_path):
-    both = steady(pull=9.0, fails=lambda seq: "OOMKilled: container main" if seq % every == 0 else "")
-    found = {f.name: f.confidence for f in diagnose(both.timeline(tmp_path)).findings}
-    assert found["image-pull"] == confidence
-
-
 @pytest.mark.parametrize(("driver", "count", "sure"), [(0.6, 40, None), (6.0, 40, 0.95), (6.0, 10, 0.5)])
 def test_slow_drivers_are_found_with_less_confidence_for_few_runs(driver, count, sure, tmp_path):
     diagnosis = diagnose(steady(count, driver=driver, work=driver / 5).timeline(tmp_path))
     found = [finding for finding in diagnosis.findings if finding.name == "driver-overhead"]
     assert [finding.confidence for finding in found] == ([] if sure is None else [sure])
-
-
-@pytest.mark.parametrize(("gap", "saved"), [(0.3, 1.0), (4.0, 0.7)])
-def test_quick_drivers_save_less_where_what_follows_waits_for_the_controllers_next_look(gap, saved, tmp_path):
-    story = steady(40, driver=6.0, work=1.2, gap=lambda _: gap)
-    (finding,) = driver_overhead.detect(story.timeline(tmp_path))
-    assert finding.evidence[2].value is not None
-    assert finding.severity == pytest.approx(saved * finding.evidence[2].value / 2)
 
 
 @pytest.mark.parametrize(

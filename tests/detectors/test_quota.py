@@ -2,26 +2,19 @@
 
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import urllib3
 
-from harness.analysis.waits.lacking import spare
-from harness.analysis.waits.quota_waits import quota_waits
-from harness.analysis.waits.store_cost import store_cost
 from harness.detectors import diagnose, quota
-from harness.detectors.diagnosis import Diagnosis
 from harness.model.phases import RUNNING
 from harness.model.records import Outcome
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.quota import Quota
-from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import Quota as Limits
 from tests.support.injected.control_plane import waiting
 from tests.support.injected.loads import steady
 from tests.support.injected.services import noisy_tenants
-from tests.support.injection.case import Case, profile_of, simulated
 from tests.support.real_kubernetes import RealCluster
 from tests.support.timelines import Story
 
@@ -192,33 +185,3 @@ def test_the_words_of_a_real_api_server_are_read_and_the_simulated_one_has_the_s
     simulated = Quota(Limits(pods=1, cpu=2.0), "tight")
     simulated.take(Pod("first", "a", Shape(1000, 2**30), ()))
     assert simulated.refusal(Pod("second", "a", Shape(1500, 2**30), ())) == message
-
-
-def drawn_without_workflows(*faults: str, place: Path, cpu: float = 0.8) -> Diagnosis:
-    """More pods at once than either fault lets through, on a platform that has room for them. Steps use `cpu` cores."""
-    case = Case(
-        faults=faults, runs=150, over_s=60.0, step_s=10.0, without=frozenset({"workflows", "controller metrics"}),
-        whole=True,
-    )  # fmt: skip
-    profile = profile_of(case)
-    profile = replace(profile, steps=tuple(replace(step, cpu=fixed(cpu)) for step in profile.steps))
-    return diagnose(simulated(case, 1.0, 5, profile, place))
-
-
-def test_without_workflows_a_slow_controller_is_no_sign_of_it(tmp_path):
-    diagnosis = drawn_without_workflows("controller-backlog@0s", place=tmp_path)
-    assert diagnosis.findings[0].name.startswith("controller-")
-    assert "quota" in {each.name for each in diagnosis.not_judged}
-
-
-@pytest.mark.parametrize(("store", "costs"), [(0.2, False), (4.0, True)])
-def test_beside_a_slow_store_more_room_in_a_quota_saves_less(store, costs, tmp_path):
-    """Pods that come sooner store beside each other."""
-    story = steady(store=store)
-    for seq in range(0, 80, 2):
-        story.event(2.0 * seq + 0.2, "Task", "train", "PENDING", TWO.format("x"), run=f"run-{seq:04d}", type="Warning")
-    timeline = story.timeline(tmp_path)
-    (finding,) = quota.detect(timeline)
-    saved, cost = quota_waits(timeline).share * spare(timeline), store_cost(timeline).whole
-    assert (cost > 0.15) is costs
-    assert finding.severity == pytest.approx(saved * (1 - 1.5 * cost if costs else 1.0) / 2)

@@ -2,18 +2,16 @@
 
 import pytest
 
-from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors import diagnose, stranded_capacity
 from harness.detectors.detector import CannotJudgeError
 from harness.model.phases import (
-    NODE_CPU_CORES,
     NODE_MEMORY_BYTES,
     REQUESTED_CPU_CORES,
     REQUESTED_EPHEMERAL_BYTES,
     REQUESTED_GPUS,
     REQUESTED_MEMORY_BYTES,
 )
-from tests.support.injected.loads import NODES, steady
+from tests.support.injected.loads import NODES
 from tests.support.injected.nodes import overstated
 from tests.support.timelines import GIB
 
@@ -39,14 +37,6 @@ def test_capacity_is_stranded_where_nodes_lack_what_they_hardly_use(story, stran
     found = names(story(), tmp_path)
     assert "nodes-exhausted" in found
     assert ("stranded-capacity" in found) is stranded
-
-
-@pytest.mark.parametrize(("used", "room", "named"), [(0.3, 1.9, True), (0.3, 1.0, False), (1.5, 1.9, False)])
-def test_a_short_wait_is_worth_naming_where_smaller_requests_would_save_most_of_it(used, room, named, tmp_path):
-    """Of runs of 13 s, with requests of which a tenth is used, or almost a half."""
-    timeline = overstated(used=used, room=room).timeline(tmp_path)
-    assert scheduling_wait(timeline).share < 0.15
-    assert bool(stranded_capacity.detect(timeline)) is named
 
 
 def test_adding_nodes_comes_first_as_smaller_requests_gain_less(tmp_path):
@@ -132,26 +122,3 @@ def test_a_lack_of_local_disk_that_the_requests_show_is_judged(tmp_path):
     story = disk(wants=30, held=80)
     story.event(5.0, "Pod", "p", "FailedScheduling", "0/6 nodes are available: 6 Insufficient ephemeral-storage.")
     assert "stranded-capacity" in names(story, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("used", "resource", "found"),
-    [(0.2, "requests.cpu", 1), (2.0, "requests.cpu", 0), (0.2, "pods", 0)],
-)
-def test_a_quota_on_requests_is_used_up_by_what_the_nodes_do_not_use(used, resource, found, tmp_path):
-    """Runs wait for most of their time for a pod that the quota refuses; those that have one request 2 cores each."""
-    story = steady(40, gap=lambda seq: 20.0 if seq % 2 else 0.3)
-    for seq in range(1, 40, 2):
-        message = f"exceeded quota: tight, requested: {resource}=2, used: {resource}=8, limited: {resource}=8"
-        since = 2.0 * seq + 1.5
-        story.event(since, "Task", "prepare", "PENDING", message, run=f"run-{seq:04d}", type="Warning")
-    for task in ("prepare", "train", "prepare-driver", "train-driver"):
-        story.sample(0.0, REQUESTED_CPU_CORES, 2.0, task=task)
-    for second in range(0, 120, 5):
-        for name in NODES:
-            story.sample(second, NODE_CPU_CORES, used, node=name)
-    findings = stranded_capacity.detect(story.timeline(tmp_path))
-    assert len(findings) == found
-    for each in findings:
-        assert each.title.startswith("The quota is used up by requests of CPU, of which the nodes used ")
-        assert "requests" in each.fix

@@ -26,16 +26,6 @@ def active(starts: Floats, ends: Floats, at: Floats) -> Floats:
     return np.asarray(begun - over, dtype=np.float64)
 
 
-def total_active(starts: Floats, ends: Floats, sizes: Floats, at: Floats) -> Floats:
-    """The sum of the sizes of the intervals that are open at each instant of `at` (ascending), as in `active`.
-
-    An interval that ends before it starts counts negatively in between.
-    """
-    change = np.bincount(np.searchsorted(at, starts), sizes, at.size + 1)
-    change -= np.bincount(np.searchsorted(at, ends), sizes, at.size + 1)
-    return np.cumsum(change[: at.size])
-
-
 def peak(starts: Floats, ends: Floats) -> int:
     """The largest number active at once."""
     at = _sorted(starts)

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.cost.requested import requested_cpu, requests_by
+from harness.analysis.cost.requested import requests_by
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import (
@@ -108,18 +108,6 @@ def amount_of(resource: str, amount: float) -> str:
     if resource in {"memory", EPHEMERAL}:
         return f"{format_bytes(amount)} of {'memory' if resource == 'memory' else 'ephemeral storage'}"
     return f"{amount:g} {_NOUNS[resource]}"
-
-
-def spare(timeline: Timeline) -> float:
-    """The share of the nodes' CPU that no pod of the runs requested, on average while any did; 1 where unknown.
-
-    What holds pods back beside the nodes costs no more than that: without it, the nodes would be full.
-    """
-    found = requested_cpu(timeline)
-    if found is None:
-        return 1.0
-    busy = (found.held > 0) & (found.room > 0)
-    return float(np.clip(1 - found.held[busy].sum() / found.room[busy].sum(), 0.0, 1.0)) if busy.any() else 1.0
 
 
 def _homes(timeline: Timeline, task: str) -> pd.DataFrame:

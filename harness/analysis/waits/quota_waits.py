@@ -5,7 +5,7 @@ Argo writes no event about a refused pod: its workflow's node says so, and it is
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from harness.analysis.timeline.columns import containing
 from harness.analysis.timeline.curves import merged
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.holders import Holders, holders
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
 
@@ -73,12 +72,10 @@ class QuotaWaits:
     Attributes:
         share: of the runs' time.
         resource: which most refusals lacked.
-        holders: what the runs' pods did with it while refused pods waited.
     """
 
     share: float = 0.0
     resource: str = ""
-    holders: Holders = field(default_factory=Holders)
 
 
 @remembered
@@ -120,34 +117,29 @@ def quota_waits(timeline: Timeline) -> QuotaWaits:
     theirs = np.flatnonzero(np.isin(row, list(of_run)))
     theirs = theirs[np.argsort(row[theirs], kind="stable")]
     ordered = row[theirs]
-    begun, ended, seen = [], [], 0.0
+    seen = 0.0
     for at, said in of_run.items():
         low, high = np.searchsorted(ordered, (at, at + 1))
-        waits = _waits(timeline, theirs[low:high], said, float(over[at]))
-        since, until = merged(*waits)
+        since, until = merged(*_waits(timeline, theirs[low:high], said, float(over[at])))
         seen += float((until - since).sum())
-        begun.append(waits[0])
-        ended.append(waits[1])
     took = np.clip(over - floats(runs, "due_s"), 0.0, None)
     asked = np.arange(len(runs)) if theirs.size else np.array(list(of_run))  # without pods, their runs stand for all
     longer = max(_beyond_looks(timeline), _before_first_pods(timeline, len(of_run)))
     lacked = [each.resource for said in of_run.values() for each in said]
     resource = max(dict.fromkeys(lacked), key=lacked.count)
-    held = holders(timeline, np.concatenate(begun), np.concatenate(ended), resource)
-    return QuotaWaits(min(1.0, max(longer, seen / max(float(np.nansum(took[asked])), _NOTHING))), resource, held)
+    return QuotaWaits(min(1.0, max(longer, seen / max(float(np.nansum(took[asked])), _NOTHING))), resource)
 
 
 def _beyond_looks(timeline: Timeline) -> float:
     """The share of the runs' time that pods came later than at the controller's next look.
 
-    By the chains of pods that the runs' ends waited for, or by the time between pods that the runs had none. Where the
-    number of active runs is limited, the others wait for their slots as many times longer.
+    By the chains of pods that the runs' ends waited for, or by the time between pods that the runs had none.
     """
     chain, start, whole = critical_path(timeline), startup_delay(timeline), float(waits_so_far(timeline).total.sum())
     in_chains = float(np.clip(chain.gaps_s - LOOKS_S, 0.0, None).sum()) / max(chain.whole_s, _NOTHING)
     looks_s = LOOKS_S * chain.gaps_s.size / max(chain.runs, 1)
     without_pods = float(np.clip(start.between - looks_s, 0.0, None).sum()) / max(whole, _NOTHING)
-    return max(in_chains, without_pods) * start.amplification
+    return max(in_chains, without_pods)
 
 
 def _before_first_pods(timeline: Timeline, refused: int) -> float:

@@ -10,10 +10,7 @@ import numpy as np
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, requests, scale_ups
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
-from harness.analysis.waits.cold_pulls import left_by_pulls
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.holders import Holders, holders
-from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CLAIM_FAILED, PROVISIONING, UNSCHEDULABLE
@@ -36,8 +33,6 @@ _AT_MAX = re.compile(
     r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
     re.IGNORECASE,
 )
-_LET_GO = 0.5  # of the waits that a new node ends would have ended before it: on drawn platforms
-_OF_NODES_THAT_COME = 0.85  # of the wait while nodes come, at the autoscaler's maximum
 _LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
 
@@ -54,8 +49,6 @@ class SchedulingWait:
         at_max: evidence that it was at its maximum; "" without any.
         grew: it added nodes during the test.
         refused: evidence that it could not get a machine; "" without any.
-        holders: what the pods on the nodes did with what the waiting ones lacked.
-        pulls: share of the wait that pulls on new nodes would take instead, if there were more.
         coming_s: median seconds from its decision to a ready node; none without new nodes.
     """
 
@@ -66,34 +59,12 @@ class SchedulingWait:
     at_max: str
     grew: bool
     refused: str
-    holders: Holders
-    pulls: float
     coming_s: float | None
 
     @property
     def share(self) -> float:
         """Share of all runs' time spent waiting for a node."""
         return self.unschedulable + self.provisioning
-
-    @property
-    def for_provisioning(self) -> float:
-        """Share of all runs' time that new nodes would save if they were there at once.
-
-        Not what pulls on them would take instead, and not what pods waited because those on the nodes were busy
-        storing. At the maximum, a part of the wait is for nodes that can't be added.
-        """
-        lasting = (1 - self.pulls) * (1 - self.holders.storing)
-        return self.provisioning * lasting * (_OF_NODES_THAT_COME if self.at_max else 1.0)
-
-    @property
-    def for_pulls(self) -> float:
-        """Share of all runs' time that pods waited because those on the nodes pulled.
-
-        A wait that a new node ended counts as far as pods pulled there instead, and a half of the rest: without pulls,
-        pods on the other nodes would have let go before.
-        """
-        ended_by_nodes = self.provisioning * (self.pulls + (1 - self.pulls) * _LET_GO)
-        return (self.unschedulable + ended_by_nodes) * self.holders.queued_by_pulls
 
 
 @remembered
@@ -111,8 +82,6 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     failed += [str(message) for message in not_triggered["message"] if _BACKS_OFF.search(message)]
     coming = provisioning_times(timeline)
     requested = requests(timeline)
-    waiting, found = timeline.stretches(UNSCHEDULABLE), lacking(timeline)
-    resource = "" if found is None else found.scarcest
     return SchedulingWait(
         unschedulable=shares[UNSCHEDULABLE],
         provisioning=shares[PROVISIONING],
@@ -121,8 +90,6 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         at_max=_at_max(timeline),
         grew=bool(requested.size),
         refused=failed[0] if failed else "",
-        holders=holders(timeline, floats(waiting, "start_s"), floats(waiting, "end_s"), resource),
-        pulls=left_by_pulls(timeline),
         coming_s=float(np.median(coming)) if coming.size else None,
     )
 

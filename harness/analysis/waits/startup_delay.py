@@ -1,34 +1,16 @@
 """Delays by the controller: the wait for a run's first pod, the gaps between pods, and runs active at once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.timeline.curves import active
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CONTROLLER
 
 _PLATEAU = 0.7
-_LEAST = 0.05  # of the runs' time is their own
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Slots:
-    """Instants by run, seconds after t0, shape (n,).
-
-    Attributes:
-        row: rows of `Timeline.runs`.
-        answered: of the answers.
-        first: of the first pods.
-        over: of the ends; now, for unfinished ones.
-    """
-
-    row: Ints
-    answered: Floats
-    first: Floats
-    over: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +26,6 @@ class StartupDelay:
         unhindered_s: median wait for the first pod of the first `most` runs.
         late_s: median wait for the first pod of the others; 0 without others.
         queue: share of the runs' time that they waited for their first pod longer than the first ones.
-        slots: when the runs had them; none where their number is not limited.
     """
 
     before: Floats
@@ -55,7 +36,6 @@ class StartupDelay:
     unhindered_s: float
     late_s: float = 0.0
     queue: float = 0.0
-    slots: Slots | None = None
 
     @property
     def capped(self) -> bool:
@@ -65,11 +45,6 @@ class StartupDelay:
         """
         between = float(np.median(self.between)) if self.between.size else 0.0
         return self.most > 0 and self.plateau >= _PLATEAU and self.late_s >= max(3 * self.unhindered_s, 3.0, between)
-
-    @property
-    def amplification(self) -> float:
-        """Seconds that a run is spared for each second that active runs take less: others get their slots sooner."""
-        return 1 / max(1 - self.queue, _LEAST) if self.capped else 1.0
 
 
 @remembered
@@ -104,8 +79,7 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
     unhindered, late = (float(np.median(each)) if each.size else 0.0 for each in (in_order[:most], in_order[most:]))
     queue = float(np.maximum(before - unhindered, 0.0).sum()) / max(float(split.total.sum()), 1e-9)
     plateau = at_most / queued if queued else 0.0
-    found = StartupDelay(before, between, most, plateau, queued, unhindered, late, queue)
-    return replace(found, slots=Slots(split.row[seen], answered, first, over)) if found.capped else found
+    return StartupDelay(before, between, most, plateau, queued, unhindered, late, queue)
 
 
 def _typical(values: Floats, weights: Floats) -> int:

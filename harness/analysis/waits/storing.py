@@ -15,6 +15,8 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import POD_LOGS, RUNNING, STORING, UPLOAD_SECONDS
 
+SLOW = 0.09  # of the runs' time, from which the store is slow
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storing:

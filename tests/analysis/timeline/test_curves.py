@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.timeline.curves import active, integral, mean_active, merged, peak, total_active
+from harness.analysis.timeline.curves import active, integral, mean_active, merged, peak
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), max_size=30)
 
@@ -19,15 +19,6 @@ def test_active_agrees_with_a_loop(intervals):
     at = np.arange(0.0, 90.0, 0.5)
     expected = [sum(a <= t < b for a, b in zip(starts, ends, strict=True)) for t in at]
     assert active(starts, ends, at).tolist() == expected
-
-
-@given(INTERVALS)
-def test_the_total_agrees_with_a_loop(intervals):
-    starts, ends = arrays(intervals)
-    sizes, at = np.arange(1.0, starts.size + 1), np.arange(0.25, 90.0, 0.5)
-    expected = [sum(s for a, b, s in zip(starts, ends, sizes, strict=True) if a <= t < b) for t in at]
-    assert total_active(starts, ends, sizes, at) == pytest.approx(expected)
-    assert total_active(starts, ends, np.ones(starts.size), at) == pytest.approx(active(starts, ends, at))
 
 
 @given(INTERVALS)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking, spare
+from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
 from harness.model import Node
 from harness.model.phases import (
     NODE_CPU_CORES,
@@ -222,32 +222,3 @@ def test_of_what_no_node_has_nothing_is_held(tmp_path):
 )
 def test_amounts_are_said_in_words(resource, amount, words):
     assert amount_of(resource, amount) == words
-
-
-@pytest.mark.parametrize(("room", "requested", "left"), [(4.0, 3.0, 1 / 4), (1.0, 0.5, 1 / 2), (4.0, 6.0, 0.0)])
-def test_spare_is_what_no_pod_requests_while_any_does(room, requested, left, tmp_path):
-    """Requests beyond what the nodes have leave nothing: of a pod whose node was not seen, say."""
-    story = Story(intended=1)
-    story.node("a", -60, -50, cpu=room)
-    run = story.submit(0)
-    story.pod(run, "train", "a", (RUNNING, 0, 50))
-    story.run(run, 0, 100)
-    story.sample(0, REQUESTED_CPU_CORES, requested, task="train")
-    assert spare(story.timeline(tmp_path)) == pytest.approx(left, abs=0.02)
-
-
-def test_all_is_spare_where_no_pod_was_placed(tmp_path):
-    story = Story(intended=1)
-    story.node("a", -60, -50)
-    run = story.submit(0)
-    story.pod(run, "train", None, (UNSCHEDULABLE, 0, 50))
-    story.run(run, 0, 100)
-    story.sample(0, REQUESTED_CPU_CORES, 3.0, task="train")
-    assert spare(story.timeline(tmp_path)) == 1.0
-
-
-def test_all_is_spare_where_requests_are_not_known(tmp_path):
-    story = Story(intended=1)
-    story.node("a", -60, -50)
-    story.run(story.submit(0), 0, 100)
-    assert spare(story.timeline(tmp_path)) == 1.0

@@ -2,10 +2,8 @@
 
 import pytest
 
-from harness.analysis.waits.pulls import cost_of_pulls
 from harness.analysis.waits.quota_waits import quota_waits
-from harness.analysis.waits.store_cost import store_cost
-from harness.model.phases import PULLING, RUNNING, STORING
+from harness.model.phases import RUNNING
 from tests.support.timelines import Story
 
 REFUSED = 'pods "{}" is forbidden: exceeded quota: tight, requested: {}=1, used: {}=4, limited: {}=4'
@@ -94,15 +92,3 @@ def test_what_lacks_is_what_most_refusals_name(resource, lacked, story, tmp_path
     for k, name in enumerate((resource, resource, "requests.memory")):
         story.event(20.0 + k, "Task", "train", "PENDING", words("y", name), run="run-0000")
     assert quota_waits(story.timeline(tmp_path)).resource == lacked.removeprefix("requests.")
-
-
-@pytest.mark.parametrize(
-    ("phase", "cost", "counts"),
-    [(STORING, lambda timeline: store_cost(timeline).storing, 1.0), (PULLING, cost_of_pulls, 0.5)],
-)
-def test_what_those_do_that_hold_the_quota_costs_those_that_wait_for_it(phase, cost, counts, tmp_path):
-    """The first run waits for 40 s; for the last 15 of them the second run's pod, which nothing waits for, is busy."""
-    story = two_runs(10.0)
-    story.event(20.0, "Task", "train", "PENDING", words("y"), run="run-0000")
-    story.pod("run-0001", "test", "node-0", (RUNNING, 10.0, 45.0), (phase, 45.0, 65.0))
-    assert cost(story.timeline(tmp_path)) == pytest.approx(counts * 0.395 * 15 / 40)

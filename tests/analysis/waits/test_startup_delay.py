@@ -41,10 +41,3 @@ def test_behind_a_limit_on_active_runs_every_second_that_they_take_keeps_others_
     assert found.late_s == pytest.approx(15.979)
     # The others wait for 2 × 10 s and 2 × 20 s longer than the first two; the six runs take 126 s.
     assert found.queue == pytest.approx(60 / 126)
-    assert found.amplification == pytest.approx(1 / (1 - 60 / 126))
-
-
-def test_without_a_limit_nothing_is_amplified(tmp_path):
-    found = startup_delay(story_of([1.0, 1.0, 1.0, 1.0]).timeline(tmp_path))
-    assert not found.capped
-    assert found.amplification == 1.0
