@@ -53,7 +53,7 @@ bench: $(VENV)/.installed-dev  ## benchmarks, as ratios within one run, into ben
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 bench-%: $(VENV)/.installed-dev  # one of them: make bench-capacity, make bench-drive ARGS=--long, …
-	$(BIN)/python benchmarks/$*.py $(ARGS)
+	$(BIN)/python benchmarks/$(subst -,_,$*).py $(ARGS)
 
 compiled: $(VENV)/.installed-dev  ## a wheel with the simulator's core compiled, in build/compiled
 	@# From a source archive: a build in place would leave compiled modules, which hide later changes.

@@ -17,7 +17,8 @@ from pathlib import Path
 from tests.support.benchmarking import described, kept, written
 
 HERE = Path(__file__).parent
-NAMES = ("drive", "simulator", "analysis", "observer", "generators", "capacity", "comparisons", "detectors")
+NAMES = ("drive", "simulator", "analysis", "observer", "generators", "capacity", "comparisons", "detectors",
+         "what_if")  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,7 +46,7 @@ def run(name: str, options: Sequence[str]) -> int:
     minutes = (time.monotonic() - begun) / 60
     end = "a bound was missed or not measured" if failed else "all bounds were met"
     told = f"`{' '.join(command)}`, {minutes:.0f} min: {end} (exit code {process.returncode}). {where}"
-    page = HERE / "results" / f"{name}.md"
+    page = HERE / "results" / f"{name.replace('_', '-')}.md"
     page.write_text(kept(page, name) + written(told, "".join(lines)), encoding="utf-8")
     return int(failed)
 

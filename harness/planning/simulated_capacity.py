@@ -11,13 +11,13 @@ import numpy as np
 
 from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Question
 from harness.planning import simulated_burst
+from harness.planning.identify.reproduction import NOISE
 from harness.planning.search import largest_passing
 from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.simulator.profile import Profile
 
 _SEEDS = 11
 _PROBES = 8  # sizes that a search simulates, about
-_NOISE = 0.05  # equal tests differ by at least this much (standard deviation of the logarithm)
 _MOST_NODES, _MOST_RUNS = 400, 5_000
 
 
@@ -82,7 +82,7 @@ class CalibratedSimulator:
         profile = simulated_burst.with_nodes(replace(self.profile, resampled=True), nodes, self.pipeline)
         sweep = Sweep(partial(_duration_s, profile, self.pipeline, runs), self.workers)
         logs = np.log(sweep.map(range(_SEEDS)))
-        spread = float(np.sqrt(logs.var(ddof=1) + _NOISE**2 + log(1 + self.within) ** 2))
+        spread = float(np.sqrt(logs.var(ddof=1) + NOISE**2 + log(1 + self.within) ** 2))
         centre = float(np.median(logs))
         low, middle, high = (exp(centre + spread * z) for z in (-1.645, 0.0, 1.645))
         return low, middle, high

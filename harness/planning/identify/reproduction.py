@@ -23,6 +23,7 @@ OFF = 0.15  # of a phase, or of makespan, mean and p95: beyond it a prediction w
 # A phase below this share of a run's time may be off by that much: its error hardly moves a run's duration.
 _SLIGHT = 0.03
 LOST_OFF = 0.05  # share of the runs
+NOISE = 0.05  # equal tests of a real platform differ by at least this much (standard deviation of the logarithm)
 # Phases that are compared together: which of two a moment belongs to depends on what the observer read (a log, or the
 # autoscaler's events).
 NODES, WORK = "waiting for a node", "running"

@@ -2,7 +2,7 @@
 
 A prediction is the recorded value times the ratio of both simulations, which have the same random draws. Its interval
 is that of the ratio over several seeds, each of which draws from the measured pods anew, widened by the error with
-which the model reproduces the recorded test.
+which the model reproduces the recorded test, and by how much equal tests differ.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +15,14 @@ from scipy.stats import t
 from harness.model.effects import Figure, Prediction
 from harness.model.phases import CONTROLLER, PULLING, SUBMIT
 from harness.planning.identify import Identified, Measures, RecordedTest, replay
-from harness.planning.identify.reproduction import NODES
+from harness.planning.identify.reproduction import NODES, NOISE
 from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.planning.what_if.scenario import Change, Scenario
 
 MOST_SEEDS, FEWEST_SEEDS = 9, 3
 _PODS = 130_000  # simulated in all, if that many seeds are enough
 _LEVEL = 0.95  # of each side of the interval
+_Z = 1.645  # standard deviations to it
 _BINDS = 0.1  # of a run's time
 # What may limit the runs, by the phase in which they wait for it.
 LIMITS: Mapping[str, str] = {
@@ -57,6 +58,20 @@ def predict(
     """
     if identified.reproduction.misfits:
         return WhatIf(identified, "", ())
+    today, found = _predicted(identified, test, changes, workers)
+    return WhatIf(identified, binding(today), found)
+
+
+def predictions(
+    identified: Identified, test: RecordedTest, changes: Sequence[Change], workers: Workers | DaskWorkers
+) -> tuple[Prediction, ...]:
+    """The effect of each change, whether or not the model reproduces the test."""
+    return _predicted(identified, test, changes, workers)[1]
+
+
+def _predicted(
+    identified: Identified, test: RecordedTest, changes: Sequence[Change], workers: Workers | DaskWorkers
+) -> tuple[Sequence[Measures], tuple[Prediction, ...]]:
     today = Scenario(identified.profile, test)
     scenarios = [today, *(change.apply(today) for change in changes)]
     seeds = seeds_for(identified.recorded, len(scenarios))
@@ -64,11 +79,10 @@ def predict(
     workers.progress.expect(len(asked))
     found = Sweep(_Simulated(scenarios), workers).map(asked)
     outcomes = [found[k * seeds : (k + 1) * seeds] for k in range(len(scenarios))]
-    predictions = tuple(
+    return outcomes[0], tuple(
         _prediction(change.name, identified, outcomes[0], outcome)
         for change, outcome in zip(changes, outcomes[1:], strict=True)
     )
-    return WhatIf(identified, binding(outcomes[0]), predictions)
 
 
 def seeds_for(recorded: Measures, scenarios: int) -> int:
@@ -108,7 +122,7 @@ def _figures(
         # A seed changes both simulations alike.
         logs = np.log(np.maximum(after, 1e-9)) - np.log(np.maximum(before, 1e-9))
         of_seeds = float(t.ppf(_LEVEL, logs.size - 1)) * float(logs.std(ddof=1)) * sqrt(1 + 1 / logs.size)
-        spread = sqrt(of_seeds**2 + within**2)
+        spread = sqrt(of_seeds**2 + within**2 + (_Z * NOISE) ** 2)
         centre = float(logs.mean())
         yield name, Figure(now, now * exp(centre), now * exp(centre - spread), now * exp(centre + spread))
 

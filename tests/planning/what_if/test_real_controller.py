@@ -1,0 +1,55 @@
+"""What is predicted from a test of Argo's real controller, and what another test really showed.
+
+Both were bursts of 40 one-step workflows within the same hour: see `tests/data/real_folders`.
+"""
+
+import tarfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from harness.planning.identify import identify, recorded_test
+from harness.planning.observations import timeline_of
+from harness.planning.sweeps import Workers
+from harness.planning.what_if import Scenario, parse_change, predict
+from harness.store import RunFolder
+from harness.store.tables import seal
+
+REAL = Path(__file__).parents[2] / "data" / "real_folders"
+# What was limited in each, by --set, and how it is lifted: six nodes have room for all. No refusal by the quota was
+# read: the model has a limit of six running workflows instead.
+LIMITS = {
+    "a4-parallelism4": ("parallelism=4", "parallelism=0"),
+    "a5-quota6": ("quota.pods=6", "parallelism=0"),
+    "a6-nodes": ("nodes=1,pool.default.cpu=2", "nodes=6,pool.default.cpu=32"),
+}
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory):
+    """The platform of a recorded folder, and its test."""
+
+    @cache
+    def of(name):
+        place = tmp_path_factory.mktemp("real")
+        with tarfile.open(REAL / f"{name}.tar.xz") as packed:
+            packed.extractall(place, filter="data")
+        folder = RunFolder.open(place / name)
+        seal(folder)
+        timeline = timeline_of(folder.path)
+        test = recorded_test(folder, timeline)
+        return identify(timeline, test), test
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("recorded", "other"), [(one, other) for one in LIMITS for other in LIMITS if one != other]
+)
+def test_another_limit_of_the_real_controller_is_predicted_within_20_percent(identified, recorded, other):
+    (model, test), (really, _) = identified(recorded), identified(other)
+    change = parse_change(f"{LIMITS[recorded][1]},{LIMITS[other][0]}", Scenario(model.profile, test), model.images)
+    (found,) = predict(model, test, [change], Workers(1)).predictions
+    for name in ("mean_s", "makespan_s"):
+        assert found.figures[name].value == pytest.approx(getattr(really.recorded, name), rel=0.2), name
