@@ -113,7 +113,7 @@ def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
 def _waited(timeline: Timeline, refused: int) -> float:
     """The share of the runs' time that they waited for pods: of all quotas, this one refused so many."""
     full = max((each.share for each in used_up(timeline)), default=0.0)
-    share = max(quota_waits(timeline).share, full)
+    share = max(quota_waits(timeline), full)
     return share * refused / sum(each.row is not None for each in refusals(timeline))
 
 

@@ -81,7 +81,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     down = outage(timeline)
     told = waits_so_far(timeline).shares()[CONTROLLER] * (1 - unstated(timeline)[CONTROLLER])
     full = max((each.share for each in used_up(timeline)), default=0.0)
-    held = max(quota_waits(timeline).share, full, told) + (down.share if down else 0.0)
+    held = max(quota_waits(timeline), full, told) + (down.share if down else 0.0)
     own = max(0.0, (whole := _share(timeline)) - held)
     a_pod_s *= own / max(whole, _NOTHING)
     seen = signs(timeline)
@@ -186,7 +186,7 @@ def _confidence(timeline: Timeline, share: float, limit: Limit) -> float:
     """
     if not Capability.WORKFLOWS.observed(timeline):
         return 0.6
-    if share < _SURELY or quota_waits(timeline).share > 0:
+    if share < _SURELY or quota_waits(timeline) > 0:
         return 0.7
     if limit is Limit.UNKNOWN or not (
         signs(timeline).measured or (limit is Limit.LOOKS and REQUEUE_TIME in settings(timeline))

@@ -22,7 +22,6 @@ QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNOREC
 # kube-apiserver: "pods "NAME" is forbidden: exceeded quota: QUOTA, requested: pods=1, used: pods=6, limited: pods=6"
 # (its plugin resourcequota).
 _POD = re.compile(r'pods "([^"]{1,253})" is forbidden')
-_RESOURCE = re.compile(r"limited: (?:requests\.)?([\w./-]{1,100})=")
 _NO_NAME = "quota"
 LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod
 _AT_ONCE_S = 2.0  # in which a quick controller creates a new workflow's first pod
@@ -58,25 +57,6 @@ class Refusal:
         found = QUOTA_EXCEEDED.search(self.message)
         return (found[1] if found else "") or _NO_NAME
 
-    @property
-    def resource(self) -> str:
-        """What lacked: "cpu", "memory", "pods", … ; "" where the message does not say."""
-        found = _RESOURCE.search(self.message)
-        return found[1] if found else ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class QuotaWaits:
-    """Waits of runs for refused pods.
-
-    Attributes:
-        share: of the runs' time.
-        resource: which most refusals lacked.
-    """
-
-    share: float = 0.0
-    resource: str = ""
-
 
 @remembered
 def refusals(timeline: Timeline) -> tuple[Refusal, ...]:
@@ -100,8 +80,8 @@ def refusals(timeline: Timeline) -> tuple[Refusal, ...]:
 
 
 @remembered
-def quota_waits(timeline: Timeline) -> QuotaWaits:
-    """What the refused pods of all quotas cost.
+def quota_waits(timeline: Timeline) -> float:
+    """The share of the runs' time that they waited for refused pods, of all quotas.
 
     An observer reads a workflow now and then, and so learns of a few refusals only. They show that there is a quota;
     then what pods wait longer than to the controller's next look, they wait for it.
@@ -111,7 +91,7 @@ def quota_waits(timeline: Timeline) -> QuotaWaits:
         if each.row is not None:
             of_run.setdefault(each.row, []).append(each)
     if not of_run:
-        return QuotaWaits()
+        return 0.0
     runs, row = timeline.runs, timeline.pods["row"].to_numpy()
     over = np.nan_to_num(np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s")), nan=timeline.end_s)
     theirs = np.flatnonzero(np.isin(row, list(of_run)))
@@ -125,9 +105,7 @@ def quota_waits(timeline: Timeline) -> QuotaWaits:
     took = np.clip(over - floats(runs, "due_s"), 0.0, None)
     asked = np.arange(len(runs)) if theirs.size else np.array(list(of_run))  # without pods, their runs stand for all
     longer = max(_beyond_looks(timeline), _before_first_pods(timeline, len(of_run)))
-    lacked = [each.resource for said in of_run.values() for each in said]
-    resource = max(dict.fromkeys(lacked), key=lacked.count)
-    return QuotaWaits(min(1.0, max(longer, seen / max(float(np.nansum(took[asked])), _NOTHING))), resource)
+    return min(1.0, max(longer, seen / max(float(np.nansum(took[asked])), _NOTHING)))
 
 
 def _beyond_looks(timeline: Timeline) -> float:

@@ -45,7 +45,6 @@ class SchedulingWait:
             stated that more nodes would not end; in fan-outs, by the chain of pods that the run's end waited for.
         provisioning: share spent waiting while a new node was on its way.
         lacks: the resources that the scheduler reported missing ("Insufficient cpu"), with the number of reports.
-        scaled: the autoscaler acted, or reported why it did not.
         at_max: evidence that it was at its maximum; "" without any.
         grew: it added nodes during the test.
         refused: evidence that it could not get a machine; "" without any.
@@ -55,7 +54,6 @@ class SchedulingWait:
     unschedulable: float
     provisioning: float
     lacks: tuple[tuple[str, int], ...]
-    scaled: bool
     at_max: str
     grew: bool
     refused: str
@@ -86,7 +84,6 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         unschedulable=shares[UNSCHEDULABLE],
         provisioning=shares[PROVISIONING],
         lacks=_lacks(timeline),
-        scaled=bool(requested.size or len(not_triggered) or failed),
         at_max=_at_max(timeline),
         grew=bool(requested.size),
         refused=failed[0] if failed else "",

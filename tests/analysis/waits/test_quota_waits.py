@@ -30,7 +30,7 @@ def story():
 
 
 def share(story, tmp_path):
-    return quota_waits(story.timeline(tmp_path)).share
+    return quota_waits(story.timeline(tmp_path))
 
 
 def test_a_run_waits_from_the_first_refusal_until_that_pod_comes(story, tmp_path):
@@ -80,15 +80,5 @@ def test_without_pods_the_runs_whose_refusals_were_seen_stand_for_all(tmp_path):
 
 
 def test_without_refusals_nothing_waits(story, tmp_path):
-    assert quota_waits(story.timeline(tmp_path)).resource == ""
+    assert share(story, tmp_path) == 0.0
     assert share(two_runs(10.0), tmp_path / "later") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("resource", "lacked"),
-    [("requests.cpu", "cpu"), ("pods", "pods"), ("limits.memory", "limits.memory"), ("requests.nvidia.com/gpu",) * 2],
-)
-def test_what_lacks_is_what_most_refusals_name(resource, lacked, story, tmp_path):
-    for k, name in enumerate((resource, resource, "requests.memory")):
-        story.event(20.0 + k, "Task", "train", "PENDING", words("y", name), run="run-0000")
-    assert quota_waits(story.timeline(tmp_path)).resource == lacked.removeprefix("requests.")

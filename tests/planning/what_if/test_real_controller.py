@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.detectors import diagnose
+from harness.detectors.ranking import ranked
 from harness.planning.identify import identify, recorded_test
 from harness.planning.observations import timeline_of
 from harness.planning.sweeps import Workers
-from harness.planning.what_if import Scenario, parse_change, predict
+from harness.planning.what_if import Scenario, expected_effects, parse_change, predict
 from harness.store import RunFolder
 from harness.store.tables import seal
 
@@ -27,8 +29,8 @@ LIMITS = {
 
 
 @pytest.fixture(scope="module")
-def identified(tmp_path_factory):
-    """The platform of a recorded folder, and its test."""
+def unpacked(tmp_path_factory):
+    """A recorded folder, sealed."""
 
     @cache
     def of(name):
@@ -37,19 +39,42 @@ def identified(tmp_path_factory):
             packed.extractall(place, filter="data")
         folder = RunFolder.open(place / name)
         seal(folder)
-        timeline = timeline_of(folder.path)
-        test = recorded_test(folder, timeline)
+        return folder
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def identified(unpacked):
+    """The platform of a recorded folder, and its test."""
+
+    @cache
+    def of(name):
+        timeline = timeline_of(unpacked(name).path)
+        test = recorded_test(unpacked(name), timeline)
         return identify(timeline, test), test
 
     return of
 
 
-@pytest.mark.parametrize(
-    ("recorded", "other"), [(one, other) for one in LIMITS for other in LIMITS if one != other]
-)
+@pytest.mark.parametrize(("recorded", "other"), [(one, other) for one in LIMITS for other in LIMITS if one != other])
 def test_another_limit_of_the_real_controller_is_predicted_within_20_percent(identified, recorded, other):
     (model, test), (really, _) = identified(recorded), identified(other)
     change = parse_change(f"{LIMITS[recorded][1]},{LIMITS[other][0]}", Scenario(model.profile, test), model.images)
     (found,) = predict(model, test, [change], Workers(1)).predictions
     for name in ("mean_s", "makespan_s"):
         assert found.figures[name].value == pytest.approx(getattr(really.recorded, name), rel=0.2), name
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("k6-burst60", "agent-lag"), ("a4-parallelism4", "workflows-postponed"), ("a6-nodes", "nodes-exhausted")],
+)
+def test_ranked_by_expected_effect_the_true_cause_still_comes_first(unpacked, name, first):
+    folder = unpacked(name)
+    timeline = timeline_of(folder.path)
+    diagnosis = diagnose(timeline)
+    effects = expected_effects(folder, timeline, diagnosis, Workers(1))
+    assert effects is not None
+    assert effects.fixes[first].saved > 0.1
+    assert ranked(diagnosis.findings, effects)[0].name == first
