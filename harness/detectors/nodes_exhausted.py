@@ -11,7 +11,8 @@ from harness.model.findings import Finding
 NAME = "nodes-exhausted"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "what the nodes ran out of, and whether the autoscaler could add one"}
-EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0}
+# Nodes that are full by requests alone need no others.
+EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0, "stranded-capacity": 0.7}
 OVERSTATED_EARLY = True
 FAULTS = ("nodes-exhausted",)
 

@@ -49,6 +49,11 @@ class Prediction:
     simulated: str = ""
 
     @property
+    def unchanged(self) -> bool:
+        """Whether the model does exactly the same: then it does not have what the change removes."""
+        return self.failed[0] == self.failed[1] and all(each.value == each.now for each in self.figures.values())
+
+    @property
     def saved(self) -> float:
         """The share of the runs' time that users would not wait any more; 0 where it would not get less."""
         seen = self.figures.get("seen_s")

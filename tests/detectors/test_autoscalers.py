@@ -170,7 +170,6 @@ def test_a_pool_whose_spot_machines_never_come_back_is_named_while_pods_wait_for
         ({"at_max": ""}, False),
         ({"grew": False}, False),
         ({"provisioning": 0.25}, False),
-        ({"pulls": 0.3}, False),
     ],
 )
 def test_where_nodes_come_late_and_the_autoscaler_may_add_no_more_there_are_too_few(
@@ -178,7 +177,7 @@ def test_where_nodes_come_late_and_the_autoscaler_may_add_no_more_there_are_too_
 ):
     """Its maximum alone is not to blame: with a higher one, too, pods wait until nodes are there."""
     timeline = waiting(*AT_MAX[0], ready=16.0).timeline(tmp_path)
-    wait = replace(scheduling_wait(timeline), unschedulable=0.1, provisioning=0.5, pulls=0.1)
+    wait = replace(scheduling_wait(timeline), unschedulable=0.1, provisioning=0.5)
     for detector in (nodes_exhausted, autoscaler_at_max, autoscaler_slow):
         monkeypatch.setattr(detector, "scheduling_wait", lambda _: replace(wait, **otherwise))
     found = nodes_exhausted.detect(timeline)

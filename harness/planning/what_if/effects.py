@@ -38,5 +38,5 @@ def expected_effects(
         return Effects(f"effects are not predicted: {error.message}", {})
     predictions = {each.name: each for each in found.predictions}
     together = predictions.pop(TOGETHER, None)
-    said = {name: replace(each, simulated=fixes[name][0]) for name, each in predictions.items()}
+    said = {name: replace(each, simulated=fixes[name][0]) for name, each in predictions.items() if not each.unchanged}
     return Effects(str(identified.reproduction), said, together)

@@ -19,7 +19,7 @@ from harness.planning.identify.reproduction import NODES, NOISE
 from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.planning.what_if.scenario import Change, Scenario
 
-MOST_SEEDS, FEWEST_SEEDS = 9, 3
+MOST_SEEDS, FEWEST_SEEDS = 9, 2
 _PODS = 130_000  # simulated in all, if that many seeds are enough
 _LEVEL = 0.95  # of each side of the interval
 _Z = 1.645  # standard deviations to it

@@ -11,6 +11,7 @@ import pytest
 
 from harness.detectors import diagnose
 from harness.detectors.ranking import ranked
+from harness.model.findings import Diagnosis, Evidence, Finding, Validity
 from harness.planning.identify import identify, recorded_test
 from harness.planning.observations import timeline_of
 from harness.planning.sweeps import Workers
@@ -78,3 +79,13 @@ def test_ranked_by_expected_effect_the_true_cause_still_comes_first(unpacked, na
     assert effects is not None
     assert effects.fixes[first].saved > 0.1
     assert ranked(diagnosis.findings, effects)[0].name == first
+
+
+def test_nothing_is_expected_of_a_fix_whose_cause_the_model_does_not_have(unpacked):
+    """Its steps request what the workflow says: no setting of the platform makes that less."""
+    folder = unpacked("a6-nodes")
+    found = Finding("stranded-capacity", "stranded", 0.9, (Evidence("seen"),), "Request less.")
+    effects = expected_effects(folder, timeline_of(folder.path), Diagnosis(Validity(), (found,)), Workers(1))
+    assert effects is not None
+    assert effects.fixes == {}
+    assert effects.model.startswith("the model reproduces the test within")
