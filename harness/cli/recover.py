@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.cli.cleanup import configure_access, connected
+from harness.model.errors import ConfigError, ExitCode, TargetUnreachableError
 from harness.model.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
+    from harness.model.http import Exchange
     from harness.store.folder import RunFolder
     from harness.store.recovery import Recovered
+    from harness.targets.target import ListedRun, Target, Watched
 
 _SKEW_NS = 2 * 10**9  # the platform's clock may be behind, and has whole seconds
+_PAGE, _MOST_SAID, _OK = 500, 200, 200
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Merge the spools, each record once, add runs found on the platform, and write the reports again."""
     from harness.cli.report import rebuild
-    from harness.model.errors import ConfigError, ExitCode
     from harness.store.folder import RunFolder
     from harness.store.recovery import recover
 
@@ -69,29 +73,64 @@ def _list(folder: "RunFolder", arguments: argparse.Namespace) -> None:
     import time
 
     from harness.collectors.runs.known_runs import KnownRuns
-    from harness.model.errors import ConfigError
     from harness.model.records import Event, Span
     from harness.store.claims import Claim
     from harness.targets.target import ListsRuns
 
     plan = folder.read_plan()
     target, client = connected(plan, arguments)
-    if not isinstance(target, ListsRuns):
-        raise ConfigError(f"{plan.target} lists no runs", "leave --host out")
-    known, page = KnownRuns(plan.target), ""
+    known = KnownRuns(plan.target)
     known.resume(folder.records(Event), folder.records(Span))
     try:
         with Claim(folder.path), folder.recorder() as recorder:
-            while True:
-                listed = target.list_runs(client, page)
-                ours = [each for each in listed.runs if each.created_at >= plan.started_at - _SKEW_NS]
+            for listed in _pages(target, client, plan.target):
+                ours = [each for each in listed if each.created_at >= plan.started_at - _SKEW_NS]
                 for record in (record for each in ours for record in known.see(each, time.time_ns())):
                     recorder.write(record)
-                page = listed.next_page
-                if not page or len(ours) < len(listed.runs):
+                if isinstance(target, ListsRuns) and len(ours) < len(listed):  # the newest come first
                     return
     finally:
         client.close()
+
+
+def _pages(target: "Target", exchange: "Exchange", name: str) -> "Iterator[Sequence[ListedRun]]":
+    """The runs that a platform lists now, page by page."""
+    from harness.targets.target import ListsRuns, WatchesRuns
+
+    page = ""
+    if isinstance(target, ListsRuns):
+        while listed := target.list_runs(exchange, page):
+            yield listed.runs
+            page = listed.next_page
+            if not page:
+                return
+    if not isinstance(target, WatchesRuns):
+        raise ConfigError(f"{name} lists no runs", "leave --host out")
+    while True:
+        found, page = _objects(target.watched(), exchange, page)
+        yield [target.read_run(each) for each in found]
+        if not page:
+            return
+
+
+def _objects(watched: "Watched", exchange: "Exchange", page: str) -> "tuple[list[dict[str, Any]], str]":
+    """One page of runs that are objects of Kubernetes, which an Argo server passes on; and the next one's token."""
+    from urllib.parse import urlencode
+
+    import orjson
+
+    from harness.model.http import LONG_ANSWER, HttpRequest
+
+    prefix = "listOptions." if watched.stream else ""
+    query = {"labelSelector": watched.labels, "limit": _PAGE, "continue": page}
+    path = f"{watched.path}?{urlencode({prefix + key: value for key, value in query.items() if value})}"
+    answer = exchange(HttpRequest("GET", path, most_bytes=LONG_ANSWER))
+    try:
+        listed = orjson.loads(answer.body) if answer.status == _OK else {}
+        return [dict(each) for each in listed["items"] or ()], str(listed["metadata"].get("continue") or "")
+    except (ValueError, LookupError, TypeError, AttributeError):
+        said = answer.body[:_MOST_SAID].decode(errors="replace")
+        raise TargetUnreachableError(f"GET {watched.path} answered {answer.status} {said}", "see --host") from None
 
 
 def said(merged: "Mapping[Path, Recovered]", found: int) -> list[str]:

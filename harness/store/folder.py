@@ -151,8 +151,10 @@ class RunFolder:
         with reading.structured(self.path / SCHEDULE), self.open_file(SCHEDULE, MOST_RECORDS) as file:
             return [float(due_s) for due_s in csv_files.column(file, "due_s")]
 
-    def read_scenario_ids(self) -> tuple[str, ...]:
+    def read_scenario_ids(self, count: int | None = None) -> tuple[str, ...]:
         """The scenarios' ids by arrival, as the schedule names them or in turn; none where scenarios are unknown.
+
+        `count` are the arrivals, where the schedule does not say it.
 
         Raises:
             OSError: there is no schedule.
@@ -164,7 +166,7 @@ class RunFolder:
             return named
         with reading.structured(self.path / SCENARIOS), self.open_file(SCENARIOS, MOST_RECORDS) as file:
             ids = tuple(csv_files.column(file, "id"))
-        return tuple(islice(cycle(ids), self.count_arrivals()))
+        return tuple(islice(cycle(ids), self.count_arrivals() if count is None else count))
 
     def read_tenants(self) -> tuple[str, ...]:
         """The tenants by arrival; none where the schedule does not name them.

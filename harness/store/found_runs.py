@@ -4,7 +4,7 @@ A load that is killed leaves answers unread in the kernel's buffers; the observe
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness import reading
 from harness.model.phases import RUN
@@ -19,37 +19,50 @@ _EARLY_NS = 2 * 10**9  # the platform's clock may be behind, and has whole secon
 def found_runs(folder: RunFolder) -> list[Submission]:
     """A row for each arrival without one whose run, known by its name, was seen on the platform.
 
-    When it was sent and answered is not known: the row has neither instant.
+    When it was sent and answered is not known: the row has neither instant. When it was due follows from the schedule;
+    one that was due when another run ended, as a killed closed schedule has them, is dated by its creation.
 
     Raises:
         ConfigError: schedule or scenarios are damaged.
     """
     if not (folder.has(SCHEDULE) and folder.has(SCENARIOS)):
         return []
-    rows, dues = folder.records(Submission), folder.read_schedule()
+    plan, rows = folder.read_plan(), folder.records(Submission)
     seqs, runs = {row.seq for row in rows}, {row.run for row in rows}
-    sent = next((row for row in rows if row.seq < len(dues)), None)
-    if sent is None or len(seqs) >= len(dues):
-        return []
-    t0_at = sent.due_at - round(dues[sent.seq] * 1e9)
+    spans = {span.run: span for span in folder.records(Span) if span.phase == RUN and not span.step}
+    seen = [each for run, each in spans.items() if run not in runs and each.started_at >= plan.started_at - _EARLY_NS]
+    dues = folder.read_schedule()
+    closed = not dues and plan.schedule.get("model") == "closed"
     lacking = defaultdict[str, deque[tuple[int, str]]](deque)
-    for seq, (id_, name) in enumerate(_named(folder)):
-        if seq not in seqs and seq < len(dues):
+    for seq, (id_, name) in enumerate(_named(folder, len(rows) + len(seen) if closed else len(dues))):
+        if seq not in seqs:
             lacking[name].append((seq, id_))
+    seen = [each for each in seen if each.task in lacking]
+    t0_at = _t0_at(dues, rows, [(lacking[each.task][0][0], each.started_at) for each in seen])
     found = []
-    for run, span in {span.run: span for span in folder.records(Span) if span.phase == RUN and not span.step}.items():
-        waiting = lacking.get(span.task)
-        if run in runs or not waiting or span.started_at < t0_at + round(dues[waiting[0][0]] * 1e9) - _EARLY_NS:
-            continue
-        seq, id_ = waiting.popleft()
-        due_at = t0_at + round(dues[seq] * 1e9)
-        found.append(Submission(seq, id_, span.task, due_at, None, None, Outcome.ACCEPTED, run, 0, None, FOUND))
+    for span in seen:
+        waiting = lacking[span.task]
+        due_at = span.started_at if closed or not waiting else t0_at + round(dues[waiting[0][0]] * 1e9)
+        if waiting and span.started_at >= max(due_at, t0_at) - _EARLY_NS:
+            seq, id_ = waiting.popleft()
+            found.append(
+                Submission(seq, id_, span.task, due_at, None, None, Outcome.ACCEPTED, span.run, 0, None, FOUND)
+            )
     return found
 
 
-def _named(folder: RunFolder) -> Iterator[tuple[str, str]]:
-    """Scenario and run name of each arrival, as `Assignment.arrival` names them."""
-    ids = folder.read_scenario_ids()
+def _t0_at(dues: Sequence[float], rows: Sequence[Submission], seen: Sequence[tuple[int, int]]) -> int:
+    """When the first arrival was due, by a row; without one by the (arrival, creation) of a run that was seen."""
+
+    def began_at(seq: int, at: int) -> int:
+        return at - round(dues[seq] * 1e9) if seq < len(dues) else at
+
+    return min([began_at(row.seq, row.due_at) for row in rows[:1]] or [began_at(*each) for each in seen], default=0)
+
+
+def _named(folder: RunFolder, count: int) -> Iterator[tuple[str, str]]:
+    """Scenario and run name of each of so many arrivals, as `Assignment.arrival` names them."""
+    ids = folder.read_scenario_ids(count)
     with reading.structured(folder.path / SCENARIOS), folder.open_file(SCENARIOS, MOST_RECORDS) as file:
         names = tuple(csv_files.column(file, "scenario_name"))
     with reading.structured(folder.path / SCENARIOS), folder.open_file(SCENARIOS, MOST_RECORDS) as file:

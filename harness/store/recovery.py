@@ -99,7 +99,7 @@ def unfinished(runs_dir: Path) -> list[RunFolder]:
     for manifest in sorted(runs_dir.glob(f"*/{MANIFEST}"), key=lambda path: path.lstat().st_mtime, reverse=True):
         folder = RunFolder(manifest.parent)
         with suppress(ConfigError, OSError):
-            if not folder.has(REPORT) and folder.has(f"{KINDS[Submission]}.jsonl"):
+            if not folder.has(REPORT) and any(folder.has(f"{KINDS[kind]}.jsonl") for kind in (Submission, Span)):
                 Claim(folder.path).release()
                 found.append(folder)
         if len(found) == _MOST_FINISHED:

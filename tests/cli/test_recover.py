@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -114,3 +115,41 @@ def test_the_platform_is_asked_for_runs_that_no_observer_saw(
         assert main(["recover", str(folder.path), "--host", server.url]) == ExitCode.OK
     assert [(row.seq, row.run) for row in folder.records(Submission)] == [(0, "run-a-one"), (1, "run-b-two")]
     assert "1 run that the load had not recorded: found on the platform" in capsys.readouterr().out
+
+
+@pytest.mark.fault("none that the platform lists")
+@pytest.mark.parametrize(("api", "prefix"), [("kubernetes", ""), ("server", "listOptions.")])
+def test_workflows_that_no_observer_saw_are_found_page_by_page(
+    api: str, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def workflow(name: str, created_s: float) -> dict[str, object]:
+        stamp = datetime.fromtimestamp(T0 / 1e9 + created_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        annotations = {"pipeswarm.io/run-name": name}
+        return {"metadata": {"name": f"w-{name}", "creationTimestamp": stamp, "annotations": annotations}}
+
+    pages = {"": [workflow("a-one", -99), workflow("a-one", 1)], "next": [workflow("b-two", 1)]}
+    asked: list[str] = []
+
+    def answer(path: str, query: dict[str, str]) -> tuple[int, dict[str, object]]:
+        asked.append(path)
+        assert query[f"{prefix}labelSelector"].endswith(f"={TEST}"), "only the test's own are asked for"
+        page = query.get(f"{prefix}continue", "")
+        return 200, {"items": pages[page], "metadata": {"continue": "" if page else "next"}}
+
+    with Served(answer) as server:
+        folder = RunFolder.create(tmp_path, "killed")
+        options = {"api": api, "namespace": "n", "workflow": "{}"}
+        plan = Plan("argo", server.url, {"name": "burst"}, 2, 7, simulated=False, id=TEST, started_at=T0)
+        folder.write_plan(replace(plan, target_options=options))
+        folder.write_schedule([0.0, 0.5])
+        folder.replace("scenarios.csv", b"id,scenario_name\na,one\nb,two\n")
+        assert main(["recover", str(folder.path), "--host", server.url]) == ExitCode.OK
+    assert len(asked) == 2
+    assert {row.seq: row.run for row in folder.records(Submission)} == {0: "w-a-one", 1: "w-b-two"}
+
+
+def test_a_platform_that_lists_no_runs_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = RunFolder.create(tmp_path, "killed")
+    folder.write_plan(Plan("hetida", "http://127.0.0.1:1", {"name": "burst"}, 2, 7, simulated=False, id=TEST))
+    assert main(["recover", str(folder.path), "--host", "http://127.0.0.1:1"]) == ExitCode.BAD_CONFIG
+    assert "hetida lists no runs" in capsys.readouterr().err

@@ -83,9 +83,12 @@ def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost
 
 
 @pytest.mark.fault("none")
-def test_the_next_test_finds_the_runs_that_a_killed_load_had_not_recorded(locust, platform):
+@pytest.mark.parametrize(
+    "schedule", [("constant", "--rate", "100/s"), ("concurrency", "-u", "200", "-r", "200")], ids=["open", "closed"]
+)
+def test_the_next_test_finds_the_runs_that_a_killed_load_had_not_recorded(schedule, locust, platform):
     load = ("--headless", "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--schedule")
-    process = locust.start(*load, "constant", "--rate", "100/s", "--for", "30s", KUBECONFIG=str(locust.place / "none"))
+    process = locust.start(*load, *schedule, "--for", "30s", KUBECONFIG=str(locust.place / "none"))
     rows = locust.place / "runs"
     wait_for(lambda: sum(path.read_bytes().count(b"\n") for path in rows.glob("*/submissions.jsonl")) > 100)
     os.kill(process.pid, signal.SIGKILL)

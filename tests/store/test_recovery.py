@@ -216,14 +216,15 @@ def test_a_run_folder_is_found_by_its_test(folder, tmp_path):
 SCENARIOS = b"id,scenario_name,x\na,one,1\nb,two,2\n"
 
 
-def killed_load(place):
+def killed_load(place, schedule=None, dues=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), recorded=((0, "a-one"), (3, "b-two-2"))):
     """A folder whose load was killed: rows 0 and 3 of six arrivals a second apart are recorded."""
     folder = RunFolder.create(place, "killed")
-    folder.write_plan(Plan("kfp", "h", {"name": "constant"}, 6, 7, simulated=True, id=TEST, started_at=STARTED_AT))
-    folder.write_schedule([float(k) for k in range(6)])
+    schedule = schedule or {"name": "constant"}
+    folder.write_plan(Plan("kfp", "h", schedule, len(dues), 7, simulated=True, id=TEST, started_at=STARTED_AT))
+    folder.write_schedule(dues)
     folder.replace("scenarios.csv", SCENARIOS)
     with folder.recorder() as recorder:
-        for seq, name in ((0, "a-one"), (3, "b-two-2")):
+        for seq, name in recorded:
             at = STARTED_AT + seq * 10**9
             recorder.write(Submission(seq, name[0], name, at, at, at, Outcome.ACCEPTED, f"r{seq}", 0, 200, None))
     return folder
@@ -258,6 +259,35 @@ def test_a_run_that_the_platform_lists_and_a_killed_load_did_not_record_is_added
         [] if seq is None else [(seq, "new", Outcome.ACCEPTED, FOUND)]
     )
     assert all(each.due_at == STARTED_AT + each.seq * 10**9 for each in added)
+
+
+@pytest.mark.fault("none that the platform listed")
+def test_a_closed_schedule_killed_before_its_due_times_were_written_gets_its_runs(tmp_path):
+    folder = killed_load(tmp_path, {"name": "concurrency", "model": "closed"}, (), ((0, "a-one"), (3, "b-two-2")))
+    listed = {
+        "r0": ("a-one", 0),
+        "new": ("b-two", 1),
+        "x": ("a-one-2", 2),
+        "forged": ("a-one-99999999", 3),
+        "old": ("a-one-3", -9),
+    }
+    with folder.recorder() as recorder:
+        for run, (name, created_s) in listed.items():
+            recorder.write(Span(run, "", "run", STARTED_AT + created_s * 10**9, None, name, source="kfp"))
+    assert [recover(folder)[1] for _ in range(2)] == [2, 0]
+    added = {each.seq: (each.run, each.due_at) for each in folder.records(Submission) if each.error == FOUND}
+    assert added == {1: ("new", STARTED_AT + 10**9), 2: ("x", STARTED_AT + 2 * 10**9)}, "due when the run was created"
+
+
+@pytest.mark.fault("none that the platform listed")
+def test_a_load_killed_before_its_first_row_gets_its_runs(tmp_path):
+    folder = killed_load(tmp_path, dues=(0.0, 0.5), recorded=())
+    with folder.recorder() as recorder:
+        for run, name, created_s in (("p", "a-one", -9), ("q", "b-two", 1), ("r", "a-one", 1)):
+            recorder.write(Span(run, "", "run", STARTED_AT + created_s * 10**9, None, name, source="kfp"))
+    assert [each.path for each in unfinished(tmp_path)] == [folder.path], "the next test finishes it"
+    assert [recover(folder)[1] for _ in range(2)] == [2, 0]
+    assert {each.seq: each.run for each in folder.records(Submission)} == {0: "r", 1: "q"}
 
 
 def test_a_killed_loads_folder_is_known_until_it_has_a_report(tmp_path):
