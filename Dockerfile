@@ -4,14 +4,15 @@ ARG BASE=python:3.11-slim
 FROM $BASE AS build
 RUN python -m venv /opt/pipeswarm
 WORKDIR /src
-COPY pyproject.toml constraints.txt requirements.lock README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY deploy/install.py deploy/install.py
 COPY pipeswarm pipeswarm
 COPY harness harness
 COPY generators generators
 COPY reports reports
-# What is installed are the files of requirements.lock, by their hashes.
-RUN /opt/pipeswarm/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --no-deps -r requirements.lock \
- && PIP_CONSTRAINT=constraints.txt /opt/pipeswarm/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps .
+COPY locustfiles locustfiles
+# Every file is checked by its hash in constraints.txt.
+RUN PIP_NO_CACHE_DIR=1 /opt/pipeswarm/bin/python deploy/install.py
 
 FROM $BASE
 RUN useradd --create-home --uid 10001 pipeswarm && install -d -o pipeswarm /shared

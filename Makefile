@@ -8,18 +8,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 comma := ,
-# With uv where it is installed, else with pip: the same versions. It takes a minute, so both show what they are doing.
+# With uv where it is installed, else with pip: the same files, checked by their hashes. It takes a minute, so both show
+# what they are doing.
 define install
-	@echo "installing $(1) into $(VENV): about a minute"
-	@if command -v uv >/dev/null; then uv pip install --python $(BIN)/python -c constraints.txt -e '$(1)'; else \
-	  set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '$(1)' \
+	@echo "installing $(or $(1),Pipeswarm) into $(VENV): about a minute"
+	@if command -v uv >/dev/null; then \
+	  uv pip install --python $(BIN)/python --constraints constraints.txt --build-constraints constraints.txt -e '.[$(1)]'; else \
+	  set -o pipefail; $(BIN)/python deploy/install.py --editable $(1) \
 	  | { grep --line-buffered -oE '^ *(Collecting|Building|Installing collected) [a-zA-Z0-9._-]+' || true; }; fi
 endef
 
-.PHONY: help demo test rehearse check lines corpus bench compiled mutants audit locked licences reference pictures sbom clean
+.PHONY: help demo test rehearse check lines corpus bench compiled mutants audit locked licences reference pictures sbom release install clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+install: $(VENV)/.installed  ## into .venv, every file checked by its hash
 
 demo: $(VENV)/.installed  ## load the built-in simulated platform, whose artifact store fills up, and name the report
 	@mkdir -p $(DEMO)
@@ -72,9 +76,9 @@ audit: $(VENV)/.installed-dev  ## known vulnerabilities of the locked packages; 
 	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --progress-spinner off \
 	  || { echo 'Without the network nothing is audited: pip-audit asks PyPI about each package.'; exit 1; }
 
-locked:  ## write requirements.lock, what the image installs, with hashes; needs the network and uv
-	uv pip compile pyproject.toml --constraints constraints.txt --generate-hashes --universal --python-version 3.11 \
-	  --no-emit-index-url --no-annotate --custom-compile-command 'make locked' --quiet --output-file requirements.lock
+locked:  ## write constraints.txt, the versions and hashes of all that is installed; needs the network and uv
+	uv pip compile pyproject.toml --all-extras --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+	  --no-annotate --custom-compile-command 'make locked' --quiet $(ARGS) --output-file constraints.txt
 
 licences: $(VENV)/.installed-dev  ## write docs/licences.md
 	$(BIN)/python -m tests.support.licences
@@ -89,19 +93,22 @@ sbom: $(VENV)/.installed-dev  ## write build/sbom.json, the packages of a user's
 	@mkdir -p build
 	$(BIN)/python -m tests.support.sbom build/sbom.json
 
+release: $(VENV)/.installed-dev  ## write what a release attaches into build/release: make release DIGEST=sha256:… of its image
+	@$(BIN)/python -m tests.support.release build/release $(DIGEST)
+
 clean:  ## remove what these targets made, but no run
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt deploy/install.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call install,.)
+	$(call install)
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call install,.[dev])
+	$(call install,dev)
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-mutants: $(VENV)/.installed-dev
-	$(call install,.[dev$(comma)mutants])
+	$(call install,dev$(comma)mutants)
 	touch $@
