@@ -1,7 +1,8 @@
-"""When the official client asks an exec plugin of the kubeconfig for a newer token.
+"""When the official client asks an exec plugin of the kubeconfig for a newer token, and what it does not ask.
 
 By itself it asks before every request once a token has less than five minutes left, so all the time for tokens that
-never have more.
+never have more. Providers in the kubeconfig (``auth-provider``) it would ask without limit and without checking their
+certificate, and it would not keep the refresh token that they give in exchange, so that the user's kubectl had none.
 """
 
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 
 _MARGIN_S, _SHARE = 300.0, 0.2  # of a token's life: what is left when it is renewed
 _RETRY_S = 5.0
+_REFRESHES = ("_refresh_oidc", "_refresh_gcp_token", "_refresh_azure_token")  # of the client's loader
 
 
 class Renewal:
@@ -47,10 +49,20 @@ class Renewal:
 
 
 def use(loader: Any, configuration: Any) -> None:
-    """Load the kubeconfig's access into the client's configuration, which then renews a token by its own expiry."""
+    """Load the kubeconfig's access into the client's configuration, which then renews a token by its own expiry.
+
+    Raises:
+        ValueError: a token of a provider has expired.
+    """
+    for name in _REFRESHES:
+        setattr(loader, name, _expired)
     loader.load_and_set(configuration)
     if configuration.refresh_api_key_hook is not None:
         configuration.refresh_api_key_hook = Renewal(loader, configuration.refresh_api_key_hook)
+
+
+def _expired(*_: object) -> None:
+    raise ValueError("the token of its auth-provider has expired; any kubectl command renews it, an exec plugin always")
 
 
 def expires_s(configuration: Any) -> float | None:

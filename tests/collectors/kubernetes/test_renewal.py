@@ -1,5 +1,6 @@
 """How often an exec plugin of the kubeconfig is asked for a token."""
 
+import base64
 import json
 import sys
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from harness.collectors.kubernetes import account
 from harness.collectors.kubernetes.account import access
 from harness.collectors.kubernetes.kube_api import KubeApi, connect
 from harness.collectors.kubernetes.renewal import Renewal
+from harness.collectors.source_health import UnreachableError
 from harness.store.folder import RunFolder
 from tests.support.servers import Served
 
@@ -91,3 +93,24 @@ def test_the_plugin_runs_once_for_many_requests_with_a_token_of_a_minute_and_the
         monkeypatch.setenv("KUBECONFIG", str(config))
         assert account.main("token", "x") == 0
     assert [*map(str.strip, capsys.readouterr().out.splitlines())] == ["t0ken", str(expires.timestamp())]
+
+
+@pytest.mark.attack("Answers and messages of the network")
+def test_a_provider_of_the_kubeconfig_is_not_asked_and_its_expired_token_is_named(tmp_path: Path) -> None:
+    payload = base64.urlsafe_b64encode(b'{"exp": 1000000000}').decode().rstrip("=")
+    with Served(lambda _path, _query: (200, {})) as server:
+        given = {"id-token": f"h.{payload}.s", "refresh-token": "r", "client-id": "i", "client-secret": "s",
+                 "idp-issuer-url": server.url}  # fmt: skip
+        (tmp_path / "config").write_text(
+            yaml.safe_dump(
+                {
+                    "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+                    "users": [{"name": "u", "user": {"auth-provider": {"name": "oidc", "config": given}}}],
+                    "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                    "current-context": "x",
+                }
+            )
+        )
+        with pytest.raises(UnreachableError, match="auth-provider has expired; any kubectl command renews it"):
+            connect(ObserverSettings("", kubeconfig=str(tmp_path / "config")))
+        assert server.asked == []
