@@ -6,7 +6,7 @@ outside: they are cut, and matched by RE2, whose time is linear in the text.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,8 +15,11 @@ import re2
 import yaml
 
 from harness.model.errors import ConfigError
+from harness.model.inert import one_line
 
 MOST_CHARACTERS = 2_000
+_MOST_ROWS = 500  # of a file: each is tried on each text
+_MOST_MEMORY = 2**20  # bytes of one pattern
 SCHEDULER = "scheduler"
 # Sources whose texts begin with a reason; the others state none.
 WITH_REASON = frozenset(
@@ -44,6 +47,13 @@ _KEYS = frozenset(
         "seen",
     }
 )
+# What only looks, and with no other kubeconfig, whose plugins are programs, nor another server.
+_OPTION = (
+    r"-[AcLlno]|"
+    r"--(?:all-namespaces|containers|field-selector|previous|selector|show-labels|since|sort-by|tail)(?:=\S+)?"
+)
+_LOOKS = re.compile(rf"kubectl (?:-n \S+ )?(?:describe|events|get|logs|top)(?: (?:{_OPTION}|[^\s-]\S*))*")
+_PLAIN = re.compile(r"(?:[\w .,:/@=-]|\[\*\]|\{(?:[\w.]|\[\*\])+\})*")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 # The scheduler's message: "0/4 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {a: b}. …".
@@ -156,6 +166,7 @@ def _compiled(pattern: str) -> Any:
     """
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _MOST_MEMORY
     return re2.compile(pattern, options=options)
 
 
@@ -198,9 +209,19 @@ def builtin() -> Catalogue:
 
 
 def merged(own: Sequence[Row]) -> Catalogue:
-    """The built-in catalogue behind a user's rows; a row replaces the built-in one of its name."""
+    """The built-in catalogue behind a user's rows; a row replaces the built-in one of its name.
+
+    The rows come with a run folder, perhaps from somebody else: of their commands, those that may do more than look are
+    shown as comments of a shell.
+    """
     names = {row.name for row in own}
-    return Catalogue((*own, *(row for row in builtin().rows if row.name not in names))) if own else builtin()
+    safe = (replace(row, show=_inert(row.show), change=_inert(row.change)) for row in own)
+    return Catalogue((*safe, *(row for row in builtin().rows if row.name not in names))) if own else builtin()
+
+
+def _inert(commands: Iterable[str]) -> tuple[str, ...]:
+    lines = map(one_line, commands)
+    return tuple(each if _LOOKS.fullmatch(each) and _PLAIN.fullmatch(each) else f"# {each}" for each in lines)
 
 
 def rows_of(document: object, where: str) -> list[Row]:
@@ -214,6 +235,8 @@ def rows_of(document: object, where: str) -> list[Row]:
         raise ConfigError(
             f"{where} has no list 'reasons'", "write reasons: and a list of rows, as docs/reference/reasons.md shows"
         )
+    if len(listed) > _MOST_ROWS:
+        raise ConfigError(f"{where} has {len(listed):,} rows", f"keep the {_MOST_ROWS} that matter")
     return [_row(each, f"{where}: reasons[{k}]") for k, each in enumerate(listed)]
 
 
@@ -225,9 +248,10 @@ def _row(raw: Any, where: str) -> Row:
         raise ConfigError(f"{where} has an unknown key '{min(unknown)}'", f"keys are: {', '.join(sorted(_KEYS))}")
     if missing := [key for key in _REQUIRED if not raw.get(key)]:
         raise ConfigError(f"{where} has no '{missing[0]}'", f"it needs {', '.join(_REQUIRED)}")
-    texts = {key: raw.get(key, "") for key in ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen")}
-    if wrong := next((key for key, text in texts.items() if not isinstance(text, str)), ""):
-        raise ConfigError(f"{where}: '{wrong}' is not a text", "write it in quotes")
+    texts = {
+        key: _text(raw.get(key, ""), f"{where}: '{key}'")
+        for key in ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen")
+    }
     lists = {key: _texts(raw.get(key), f"{where}: '{key}'") for key in ("source", "reason", "show", "change", "needs")}
     closed = {"source": (lists["source"], SOURCES), "layer": ((texts["layer"],), LAYERS)}
     for key, (given, known) in (closed | {"effect": ((texts["effect"],), EFFECTS)}).items():
@@ -248,6 +272,12 @@ def _row(raw: Any, where: str) -> Row:
         nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")), needs=lists["needs"],
         change=lists["change"], seen=texts["seen"],
     )  # fmt: skip
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
+        raise ConfigError(f"{where} is not a text of at most {MOST_CHARACTERS:,} characters", "write it in quotes")
+    return value
 
 
 def _texts(value: object, where: str) -> tuple[str, ...]:

