@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from harness import reading
 from harness.model import Span, Submission
@@ -24,8 +25,8 @@ from harness.model.phases import RUN, RUNNING, is_workload
 from harness.store.folder import RunFolder
 
 RUN_FOLDER = "run"  # the format of a run folder
-_MOST_JOBS = 1_000_000
-_MOST_BYTES = 2**34
+_MOST_JOBS, _MOST_TASKS = 1_000_000, 4_000_000
+_MOST_BYTES, _MOST_JSON = 2**34, 2**28  # JSON is read as a whole
 _DEPENDENCIES = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")
 _PERCENT, _GIB = 100.0, 2.0**30
 _ALIBABA_2018 = ("task", "instances", "kind", "job", "status", "start", "end", "cpu", "memory")
@@ -122,13 +123,21 @@ def table(jobs: Sequence[Job]) -> bytes:
 
 def longest_s(tasks: Sequence[Task]) -> float:
     """How long a job takes with unlimited resources: its critical path; tasks that wait for each other don't wait."""
-    left, ends = {task.name: task for task in tasks}, dict[str, float]()
-    while left:
-        ready = [task for task in left.values() if not any(each in left for each in task.needs)] or [*left.values()]
-        begun = {task.name: max((ends.get(each, 0.0) for each in task.needs), default=0.0) for task in ready}
-        ends |= {task.name: begun[task.name] + task.duration_s for task in ready}
-        left = {name: task for name, task in left.items() if name not in begun}
-    return max(ends.values(), default=0.0)
+    needs = {task.name: [each for each in task.needs if each != task.name] for task in tasks}
+    left = {name: sum(each in needs for each in of_task) for name, of_task in needs.items()}
+    then = defaultdict[str, list[str]](list)
+    for name, of_task in needs.items():
+        for each in of_task:
+            then[each].append(name)
+    lasts, begins = {task.name: task.duration_s for task in tasks}, defaultdict[str, float](float)
+    ready = [name for name, count in left.items() if not count]
+    for name in ready:  # grows
+        for each in then[name]:
+            begins[each] = max(begins[each], begins[name] + lasts[name])
+            left[each] -= 1
+            if not left[each]:
+                ready.append(each)
+    return max((begins[name] + lasts[name] for name in lasts), default=0.0)
 
 
 def _named(file: io.TextIOWrapper, path: Path) -> list[Job]:
@@ -152,11 +161,11 @@ def _job(row: Mapping[str, str], columns: Mapping[str, str]) -> Job:
 def _grouped(rows: Iterator[tuple[str, Task, float]], path: Path) -> list[Job]:
     """Jobs of several rows, each with a task; a job begins with its first task."""
     jobs: dict[str, Job] = {}
-    for name, task, started in rows:
+    for number, (name, task, started) in enumerate(rows, start=1):
         job = jobs.setdefault(name, Job(started, ""))
         job.submitted_s = min(job.submitted_s, started)
         job.tasks.append(task)
-        if len(jobs) > _MOST_JOBS:
+        if len(jobs) > _MOST_JOBS or number > _MOST_TASKS:
             raise _too_many(path)
     return list(jobs.values())
 
@@ -195,7 +204,7 @@ def _amount(row: Mapping[str, str], name: str) -> float:
 
 def _philly(file: io.TextIOWrapper, path: Path) -> list[Job]:
     def jobs() -> Iterator[Job]:
-        for each in reading.parse_json(file.read(), path):
+        for each in _json(file, path):
             ran = [it for it in each["attempts"] if _known(it.get("start_time")) and _known(it.get("end_time"))]
             lasts = sum(_instant(it["end_time"]) - _instant(it["start_time"]) for it in ran)
             gpus = sum(len(it["gpus"]) for it in (each["attempts"][-1]["detail"] if each["attempts"] else ()))
@@ -204,9 +213,16 @@ def _philly(file: io.TextIOWrapper, path: Path) -> list[Job]:
     return _bounded(jobs(), path)
 
 
+def _json(file: io.TextIOWrapper, path: Path) -> Any:
+    text = file.read(_MOST_JSON)
+    if len(text) == _MOST_JSON:
+        raise ConfigError(f"{path} is larger than {_MOST_JSON >> 20} MiB", "give a part of the file")
+    return reading.parse_json(text, path)
+
+
 def _wfformat(file: io.TextIOWrapper, path: Path) -> list[Job]:
     """One workflow, submitted at once."""
-    whole = reading.parse_json(file.read(), path)["workflow"]
+    whole = _json(file, path)["workflow"]
     ran = {str(each["id"]): each for each in (whole.get("execution") or {}).get("tasks") or ()}
     tasks = []
     for each in whole["specification"]["tasks"]:
@@ -243,7 +259,8 @@ def _bounded(jobs: Iterator[Job], path: Path) -> list[Job]:
 
 
 def _too_many(path: Path) -> ConfigError:
-    return ConfigError(f"{path} holds more than {_MOST_JOBS:,} jobs", "give a part of the file")
+    most = f"{_MOST_JOBS:,} jobs, or {_MOST_TASKS:,} tasks"
+    return ConfigError(f"{path} holds more than {most}", "give a part of the file")
 
 
 def _known(text: str | None) -> bool:

@@ -162,3 +162,62 @@ def test_the_runs_of_a_folder_that_was_recorded_without_a_load_are_jobs(tmp_path
     assert run(folder.path, "run", tmp_path, "--scale", "2x")[0] == 0
     with pytest.raises(ConfigError):
         read_trace(tmp_path, "run")
+
+
+@pytest.mark.attack("Files and run folders")
+def test_a_job_of_many_tasks_in_a_row_or_in_a_circle_is_read_in_linear_time():
+    tasks = [Task(str(k), 1.0, needs=(str(k - 1),)) for k in range(200_000)]
+    assert longest_s(tasks) == 200_000.0
+    assert longest_s([*tasks[1:], Task("0", 1.0, needs=("199999",))]) == 1.0
+
+
+@pytest.mark.attack("Files and run folders")
+@pytest.mark.parametrize(
+    ("kind", "bound", "says"),
+    [
+        ("alibaba-2018", "_MOST_TASKS", "holds more than"),
+        ("csv", "_MOST_JOBS", "holds more than"),
+        ("wfformat", "_MOST_JSON", "is larger than"),
+        ("philly", "_MOST_JSON", "is larger than"),
+    ],
+)
+def test_a_trace_that_is_too_large_is_refused(kind, bound, says, tmp_path, monkeypatch):
+    (tmp_path / "trace").write_text(FILES[kind])
+    monkeypatch.setattr(f"generators.inference.traces.{bound}", 1)
+    with pytest.raises(ConfigError, match=says):
+        read_trace(tmp_path / "trace", kind)
+
+
+@pytest.mark.attack("Files and run folders")
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("csv", "submitted,duration_s\n0,1\n1e14,1\n"),
+        ("csv", "submitted,duration_s,node_num\n0,-5,1e14\n5,nan,1\n"),
+        ("csv", "submitted,duration_s\n" + "9" * 200_000 + ",1\n"),
+        ("csv", "submitted\n0001-01-01T00:00:00\n9999-12-31T23:59:59\n"),
+        ("csv", "submitted,tenant\n0,\"=cmd|' /C calc'!A0\"\n"),
+        ("csv", "PK\x03\x04\0\0../../etc/passwd"),
+        ("alibaba-2018", "M1_1,1e14,1,j,T,0,1e14,1e14,1e14\n"),
+        ("alibaba-2018", "M" + "9" * 5000 + ",1,1,j,T,0,1,1,1\n"),
+        ("wfformat", '{"workflow": {"specification": {"tasks": [{"id": "a", "parents": ["a", "a", "b"]}]}}}'),
+        ("wfformat", '{"workflow": {"specification": {"tasks": {"id": 1}}}}'),
+        ("wfformat", '{"workflow": {"specification": {"tasks": [{"id": "a"}]}, "execution": [1]}}'),
+        ("wfformat", "[" * 100_000),
+        ("philly", '[{"attempts": [{"detail": 5}], "submitted_time": "0", "vc": {}}]'),
+        ("philly", '{"a": 1}'),
+    ],
+)
+def test_a_hostile_trace_gives_a_schedule_or_one_sentence(kind, content, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trace").write_text(content)
+    code = main(["workload", "--from-trace", "trace", "--format", kind, "--jobs", "jobs.csv", "--plot", "plot.svg"])
+    assert code in {0, 2}
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    if code:
+        assert said.startswith("error: ")
+        assert {each.name for each in tmp_path.iterdir()} == {"trace"}
+    else:
+        (first, *_) = csv.DictReader((tmp_path / "jobs.csv").open())
+        assert not first["tenant"].startswith("=")
