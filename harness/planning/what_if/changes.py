@@ -26,7 +26,8 @@ from harness.simulator.profile.file import parse_profile
 # Sections of a profile whose settings go by their names, such as controller.qps.
 _SECTIONS = ("api", "agent", "autoscaler", "controller", "database", "kubelet", "quota", "scheduler", "store")
 _OF_POOLS = ("nodes", "max", "min", "cpu", "memory", "spot")
-_RUNS = re.compile(r"runs *(?:=? *[×x*]|=) *(\d+(?:\.\d+)?)")
+_RUNS = re.compile(r"runs *(?:=? *[×x*]|=) *([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+_NODES = re.compile(r"[0-9]{1,9}")
 _TIMES = re.compile(r"[×x*]")
 _RATES: Mapping[str, type[Constant | Poisson]] = {"constant": Constant, "poisson": Poisson}
 _LONGER = 1.5  # than the mean time of as many arrivals
@@ -75,9 +76,10 @@ def parse_sweep(text: str) -> list[str]:
         found = None
     if found is None or not step > 0 or high < low:
         raise ConfigError(f"--sweep {text}: it has no range", "write it as --sweep nodes=10..60:10")
-    count = int((high - low) / step + 1e-9) + 1
-    if count > _MOST_VALUES:
-        raise ConfigError(f"--sweep {text} has {count} values, the limit is {_MOST_VALUES}", "take larger steps")
+    steps = (high - low) / step + 1e-9
+    if steps >= _MOST_VALUES:
+        raise ConfigError(f"--sweep {text} has more than {_MOST_VALUES} values", "take larger steps")
+    count = int(steps) + 1
     return [f"{found[1]}={low + k * step:.10g}" for k in range(count)]
 
 
@@ -139,7 +141,7 @@ def _fields(section: str) -> dict[str, object]:
 def _parsed(text: str, section: str, setting: str, value: str) -> object:
     """A value as a profile's file has it, with its units and bounds."""
     try:
-        plain = yaml.safe_load(value)
+        plain = next(iter(parse_yaml(value, "--set")), None)
         document = yaml.safe_dump({section: {setting: plain}})
         return getattr(getattr(parse_profile(document, "--set", "set"), section), setting)
     except (ConfigError, yaml.YAMLError) as error:
@@ -165,7 +167,7 @@ def _of_pool(text: str, setting: str, value: str) -> float:
         return _above_0(text, value, float_of)
     if setting in {"cpu", "memory"}:
         return _above_0(text, value, parse_quantity)
-    if not value.isdigit() or not 0 < int(value) <= _MOST_NODES:
+    if not _NODES.fullmatch(value) or not 0 < int(value) <= _MOST_NODES:
         raise ConfigError(f"--set {text}: {value} is no number of nodes", f"give 1 to {_MOST_NODES:,}")
     return int(value)
 
@@ -288,8 +290,7 @@ def _due(text: str, count: int) -> Sequence[float]:
         return [0.0] * count
     if name == "spread" and value:
         return due_times(Spread(count, parse_duration(value), 0.0), 0)
-    if name in _RATES and value:
-        per_s = parse_rate(value)
+    if name in _RATES and value and (per_s := parse_rate(value)) > 0:
         return due_times(_RATES[name](per_s, count / per_s * _LONGER), 0)[:count]
     raise ConfigError(
         f"--set schedule={text}: it is no schedule", "write burst, spread:1h, constant:5/m or poisson:5/m"

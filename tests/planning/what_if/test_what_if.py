@@ -122,6 +122,11 @@ def test_every_described_removal_changes_a_platform_of_runs_with_pods(today, nam
         ("runs×0", "can't be simulated", "give 1"),
         ("runs×1000000", "can't be simulated", "give 1"),
         ("schedule=tomorrow", "no schedule", "spread:1h"),
+        ("nodes=²", "no number of nodes", "give 1"),
+        ("nodes=" + "9" * 5000, "no number of nodes", "give 1"),
+        ("runs=" + "9" * 5000, "has no value", ""),
+        ("controller.qps=" + "[" * 9000, "more than 100 levels", ""),
+        ("schedule=constant:0/s", "no schedule", "spread:1h"),
         ("", "empty", "nodes=40"),
     ],
 )
@@ -168,7 +173,8 @@ def test_a_sweep_is_one_change_for_each_value(text, changes):
 
 
 @pytest.mark.parametrize(
-    "text", ["nodes", "nodes=1..2", "nodes=3..1:1", "nodes=1..2:0", "nodes=1..1000:1", "nodes=a..b:c"]
+    "text",
+    ["nodes", "nodes=1..2", "nodes=3..1:1", "nodes=1..2:0", "nodes=1..1000:1", "nodes=a..b:c", "nodes=0..1e308:1e-300"],
 )
 def test_a_sweep_without_a_range_is_an_error(text):
     with pytest.raises(ConfigError, match="--sweep"):
