@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness import reading
 from harness.cli import printing
 from harness.model.arguments import count, instant
 from harness.model.errors import ConfigError, ExitCode, TargetUnreachableError
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     store = _store(arguments, variables())
-    folder, plan, window = _resumed(arguments.resume) if arguments.resume else _new(arguments)
+    folder, plan, window = _resumed(arguments) if arguments.resume else _new(arguments)
     platform = find(plan.target)
     settings = ObserverSettings.of(plan, credentials(arguments, platform), variables())
     try:
@@ -120,14 +121,38 @@ def _new(arguments: argparse.Namespace) -> "tuple[RunFolder, Plan, Window]":
     return folder, plan, window
 
 
-def _resumed(path: Path) -> "tuple[RunFolder, Plan, Window]":
+def _resumed(arguments: argparse.Namespace) -> "tuple[RunFolder, Plan, Window]":
+    """What was asked for, to be read from where the options say, as the folder may come from anybody.
+
+    Raises:
+        ConfigError: there is nothing to go on with, or the options differ from those of the first time.
+    """
+    from harness.cli import observe
     from harness.collectors.explaining import Window
+    from harness.plan.environment import platform_host
+    from harness.plan.kubeconfig import resolved
+    from harness.plan.reach import confirm
     from harness.store.answers import Answers
     from harness.store.folder import RunFolder
+    from harness.targets.discovery import find
 
+    path = arguments.resume
     folder = RunFolder.open(path)
     for request in Answers(folder).read(_REQUEST):
-        return folder, folder.read_plan(), Window(int(request["since_at"]), int(request["until_at"]))
+        with reading.structured(path):
+            window = Window(int(request["since_at"]), int(request["until_at"]))
+            if not 0 <= window.since_at < window.until_at <= time.time_ns():
+                raise ValueError("no time that is over was asked for")
+        recorded = folder.read_plan()
+        host = arguments.host or platform_host(find(arguments.target).HOST_VARIABLE)
+        plan = resolved(observe.plan_of(arguments, host, window.since_at))
+        confirm(recorded.observer, plan.observer)
+        if (recorded.target, recorded.host) != (plan.target, plan.host):
+            raise ConfigError(
+                f"only the run folder names {recorded.target} at {recorded.host or 'no host'}, which would be asked",
+                "if it is yours, add the same --target and --host as the first time",
+            )
+        return folder, plan, window
     raise ConfigError(f"{path} has no reading to go on with", "it is complete, or not of pipeswarm explain")
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness import reading
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.inferred_runs import inferred_runs, runs_of_workflows
@@ -175,12 +176,13 @@ class Past:
             recorder.write(Event(since_at, "Observer", PAST, reason, message, type="Warning"))
         if self._scope is None or not self._scope.known:
             return
-        self._record_objects(recorder, self._scope)
-        pods = {span.step for span in self._folder.records(Span)}
-        for metric in self._metrics(self._scope):
-            for answer in self._answers.read(f"{metric.asks[0].name}-"):
-                lines = map(encode, self._samples(metric, answer, pods))
-                recorder.append(Sample, b"".join(lines))
+        with reading.structured(self._folder.path, "begin anew: pipeswarm explain --since"):
+            self._record_objects(recorder, self._scope)
+            pods = {span.step for span in self._folder.records(Span)}
+            for metric in self._metrics(self._scope):
+                for answer in self._answers.read(f"{metric.asks[0].name}-"):
+                    lines = map(encode, self._samples(metric, answer, pods))
+                    recorder.append(Sample, b"".join(lines))
 
     def _samples(self, metric: PastMetric, answer: Sequence[tuple[Mapping[str, str], Sequence[tuple[int, float]]]],
                  pods: set[str]) -> Iterator[Sample]:  # fmt: skip
@@ -189,8 +191,7 @@ class Past:
             if metric.query.metric.name in _OF_PODS and labels.get("pod") not in pods:
                 continue
             for at, value in points:
-                if value is not None:  # NaN
-                    yield Sample(metric.query.metric.name, at, value, labels)
+                yield Sample(metric.query.metric.name, at, value, labels)
 
     def _record_objects(self, recorder: Recorder, scope: Scope) -> None:
         state = KubeState(scope.end_s, scope.interval_s)

@@ -7,6 +7,7 @@ from html import unescape
 
 SHORT_ANSWER = 2**24  # bytes of an answer about one object: etcd stores 1.5 MiB of it, gRPC passes on 4
 LONG_ANSWER = 2**28  # of a list: 500 of the largest workflows are half of it
+LONGER = "the answer is longer than"
 _LONGEST_PLACE = 200
 _LONGEST_HEAD, _LONGEST_TITLE = 4096, 100
 _TITLE = re.compile(rb"<title[^>]*>([^<]*)", re.IGNORECASE)
@@ -39,7 +40,7 @@ class HttpAnswer:
 
 def too_long(most_bytes: int) -> str:
     """Why an answer is not read to its end."""
-    return f"the answer is longer than {most_bytes >> 20} MiB"
+    return f"{LONGER} {most_bytes >> 20} MiB"
 
 
 def redirection(answer: HttpAnswer) -> str:

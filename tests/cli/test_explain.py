@@ -168,7 +168,7 @@ def test_an_aborted_reading_is_resumed_without_a_hole_or_a_double(night: Night, 
             if "kube_pod_created" not in query.get("query", "kube_pod_created")
         }
         store.asked.clear()
-        done, folder = explained(tmp_path, "--resume", str(tmp_path / "past"))
+        done, folder = explained(tmp_path, "--resume", str(tmp_path / "past"), "--prometheus", store.url)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ledger"]["succeeded"] == RUNS
     assert not before & {query.get("query") for _, query in store.asked}
@@ -271,3 +271,51 @@ def test_doctor_says_which_series_a_prometheus_lacks_and_what_each_costs(
 )
 def test_the_allow_list_to_extend_is_that_of_the_platform(address: str, title: str) -> None:
     assert snippet(address)[0].startswith(title)
+
+
+EVIL = "x\x1b]0;p\x07\n::error::e\n##vso[task.x]<script>alert(1)</script>"
+NAMES = ["kube_pod_created", "kube_pod_info", "kube_pod_owner", "kube_pod_start_time", "kube_node_info", "kube_node_created",
+         "kube_node_status_allocatable", "kube_pod_container_resource_requests", "kube_pod_completion_time"]  # fmt: skip
+LABELS = {"namespace": "kubeflow", "pod": "p", "node": "n", "owner_kind": "Workflow", "owner_name": "w", "unit": "core",
+          "resource": "cpu", "container": "main", "label_pipeline_runid": "r", "uid": "u"}  # fmt: skip
+
+
+def hostile(kind: str) -> Any:
+    """A store's answer to queries."""
+    if kind == "deep":
+        return json.loads("[" * 900 + "]" * 900)
+    labels = {name: text + EVIL for name, text in LABELS.items()} if kind == "labels" else LABELS
+    value = {"infinite": "+Inf", "huge": "1e300", "negative": "-1", "type": [1], "null": None}.get(kind, "1.7e9")
+    at_s = {"future": 1e300, "date": "x"}.get(kind, 1.7e9)
+    return {"resultType": "vector", "result": [{"metric": labels, "value": [at_s, value]}] * 3}
+
+
+@pytest.mark.attack("Answers and messages of the network")
+@pytest.mark.parametrize("kind", ["infinite", "huge", "negative", "type", "null", "future", "date", "labels", "deep"])
+def test_a_hostile_store_gives_a_report_or_one_sentence(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", NOWHERE)
+
+    def answer(path: str, _: object) -> tuple[int, Any]:
+        return 200, {"status": "success", "data": NAMES if path.endswith("/values") else hostile(kind)}
+
+    with Served(answer) as store:
+        options = ("--since", "1h ago", "--prometheus", store.url, "--runs-dir", str(tmp_path), "--no-what-if")
+        code = main(["explain", *options, "--run-name", "r"])
+    said = "".join(capsys.readouterr())
+    assert code in {0, 4, 5}, said
+    assert (tmp_path / "r/report.html").exists() == (code != 5)
+    assert not re.search(r"(?m)^::|##vso\[|\x1b\]", said)
+    assert len(said) < 10_000
+
+
+@pytest.mark.attack("Answers and messages of the network")
+def test_a_long_error_of_a_store_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", NOWHERE)
+    with Served(lambda _path, _query: (400, {"status": "error", "error": EVIL * 10_000})) as store:
+        options = ("--since", "1h ago", "--prometheus", store.url, "--runs-dir", str(tmp_path))
+        assert main(["explain", *options]) == 5
+    assert len(capsys.readouterr().err) < 5_000

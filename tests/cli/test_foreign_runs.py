@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from harness.model import Outcome, Plan, Submission
 from harness.model.plan import ObserverPlan
 from harness.plan.reach import arguments_for, confirm
 from harness.store import RunFolder
+from harness.store.answers import Answers
 from tests.support.servers import Served, kubeconfig, unsigned
 
 OPTIONS = {"experiment": "", "experiment_id": "", "namespace": ""}
@@ -57,6 +59,21 @@ def observed(*arguments):
 def test_the_token_is_not_sent_where_only_the_folder_says(verb, given, server, tmp_path, capsys):
     assert main([*verb, folder_of(tmp_path, server.url), *given]) == 2
     assert f"the token is not sent to {server.url}, which only the run folder names" in capsys.readouterr().err
+    assert server.asked == []
+
+
+@pytest.mark.usefixtures("token")
+@pytest.mark.parametrize("named", ["--prometheus", "--host"])
+def test_a_reading_that_is_resumed_asks_nobody_whom_only_the_folder_names(named, server, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PIPESWARM_PROMETHEUS_TOKEN", "secret")
+    monkeypatch.setenv("KUBECONFIG", "/dev/null")
+    address = {"observer": ObserverPlan(prometheus=server.url)} if named == "--prometheus" else {}
+    path = folder_of(tmp_path, "" if address else server.url, **address)
+    Answers(RunFolder.open(Path(path))).keep("request", {"since_at": 1, "until_at": 2})
+    assert main(["explain", "--resume", path]) == 2
+    said = capsys.readouterr().err
+    assert "only the run folder names" in said
+    assert named in said
     assert server.asked == []
 
 

@@ -14,6 +14,7 @@ from harness.collectors.kubernetes.nodes import GPUS, KNOWN_LABELS
 from harness.collectors.kubernetes.pods import LABELS, NODE_NAME, WORKFLOW
 from harness.collectors.metrics.kube_state_series import OF_CLAIMS, OF_NODES, Series
 from harness.collectors.metrics.past_pulls import Start, inferred_pulls
+from harness.collectors.metrics.prometheus import LAST_S
 
 Manifest = dict[str, Any]
 Labels = Mapping[str, str]
@@ -100,7 +101,7 @@ class KubeState:
             self._taken.add(series.name)
             labels = own_labels(given)
             thing = self._thing(series, labels)
-            for _, value in points:
+            for value in (value for _, value in points if value >= 0 and (value < LAST_S or not series.dated)):
                 thing.labels |= {name: text for name, text in labels.items() if text}
                 thing.series[series.name][tuple(sorted(labels.items()))] = value
 

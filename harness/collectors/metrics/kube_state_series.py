@@ -33,6 +33,11 @@ class Series:
         """The first that exists is used."""
         return (self.name, *self.others)
 
+    @property
+    def dated(self) -> bool:
+        """Its values are instants, UTC s."""
+        return self.form is Form.EDGES or self.name.endswith(("_created", "_started", "_time"))
+
     def promql(self, found: str, matchers: str, step_s: int) -> str:
         """For the name that was `found`."""
         selector = f"{found}{{{','.join(filter(None, (self.where, matchers)))}}}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.source_health import UnreachableError
+from harness.model.http import LONGER
 from harness.store.answers import Answers
 
 Answer = list[tuple[dict[str, str], list[tuple[int, float]]]]  # labels, and points of UTC ns and value
@@ -138,7 +139,7 @@ class PastReader:
         try:
             found = self._patiently(ask)
         except UnreachableError as error:
-            halves = ask.halves() if error.status == _TOO_MANY or _took_too_long(error) else None
+            halves = ask.halves() if _is_too_much(error) else None
             if halves is None:
                 self._lose(str(error))
                 return
@@ -170,6 +171,10 @@ class PastReader:
     def _lose(self, why: str) -> None:
         with self._lock:
             self.fetched.lost[why] += 1
+
+
+def _is_too_much(error: UnreachableError) -> bool:
+    return error.status == _TOO_MANY or _took_too_long(error) or LONGER in str(error)
 
 
 def _took_too_long(error: UnreachableError) -> bool:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from harness.collectors.metrics.profiles_file import Kind, Metric, Profile, load
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
-from harness.model.http import LONG_ANSWER, Exchange, HttpRequest, html_page, redirection
+from harness.model.http import Exchange, HttpRequest, html_page, redirection
 from harness.model.live_observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE
 from harness.model.records import Sample
@@ -21,7 +22,9 @@ from harness.targets.credentials import Credentials
 
 _MAX_POINTS = 10_000  # per series and query; Prometheus refuses more than 11,000
 _MAX_SERIES = 2_000  # per metric; more are due to a label too many
-_LAST_S = 2**33  # in the year 2242; nanoseconds until then fit 64 bits
+_MOST_BYTES = 2**26  # of an answer, which takes ten times as much in memory, and several are read at once
+_MOST_SAID = 500  # characters of an error
+LAST_S = 2**33  # in the year 2242; nanoseconds until then fit 64 bits
 _SCRAPES_PER_RATE = 2
 _SCRAPES_PER_WINDOW = 4  # one may be missing or late
 _BAD_QUERY = frozenset({400, 422})
@@ -71,9 +74,7 @@ class PrometheusApi:
             last_s = min(end_s, start_s + (_MAX_POINTS - 1) * step_s)
             query = {"query": promql, "start": str(start_s), "end": str(last_s), "step": str(step_s)}
             for labels, points in self.ask("/api/v1/query_range", query)[:_MAX_SERIES]:
-                for at, value in points:
-                    if value == value:  # noqa: PLR0124  # the quantile of an empty histogram is NaN
-                        yield labels, at, value
+                yield from ((labels, at, value) for at, value in points)
             start_s = last_s + step_s
 
     def ask(self, path: str, query: Mapping[str, str]) -> list[tuple[dict[str, str], list[tuple[int, float]]]]:
@@ -90,7 +91,7 @@ class PrometheusApi:
 
     def _get(self, path: str, query: Mapping[str, str]) -> Any:
         try:
-            answer = self._exchange(HttpRequest("GET", f"{path}?{urlencode(query)}", most_bytes=LONG_ANSWER))
+            answer = self._exchange(HttpRequest("GET", f"{path}?{urlencode(query)}", most_bytes=_MOST_BYTES))
             document = orjson.loads(answer.body)
         except TargetUnreachableError as error:
             raise UnreachableError(error.message) from error
@@ -99,7 +100,8 @@ class PrometheusApi:
             raise UnreachableError(f"{path} answered {answer.status} with {what}", answer.status) from error
         content = document if isinstance(document, dict) else {}
         if answer.status != 200 or content.get("status") != "success":
-            raise UnreachableError(f"{path} answered {answer.status} {content.get('error', '')}", answer.status)
+            said = str(content.get("error", ""))[:_MOST_SAID]
+            raise UnreachableError(f"{path} answered {answer.status} {said}", answer.status)
         return content.get("data")
 
 
@@ -108,12 +110,13 @@ def _labels(metric: Mapping[str, str]) -> dict[str, str]:
 
 
 def _points(series: Mapping[str, Any]) -> list[tuple[int, float]]:
+    """The points of a series; the quantile of an empty histogram, NaN or infinite, is none."""
     points = series["values"] if "values" in series else [series["value"]]
-    return [(_utc_ns(float(at_s)), float(value)) for at_s, value in points]
+    return [(_utc_ns(float(at_s)), value) for at_s, text in points if isfinite(value := float(text))]
 
 
 def _utc_ns(at_s: float) -> int:
-    if not 0 <= at_s < _LAST_S:
+    if not 0 <= at_s < LAST_S:
         raise ValueError(at_s)
     return round(at_s * 1e3) * 10**6  # it counts milliseconds
 
