@@ -18,7 +18,7 @@ from harness.collectors.kubernetes.evictions import EvictionApi
 from harness.collectors.kubernetes.kube_api import KubeApi, connect
 from harness.collectors.kubernetes.node_pools import NodePools
 from harness.collectors.metrics.prometheus import PrometheusApi
-from harness.collectors.runs.run_objects import HostApi
+from harness.collectors.runs.run_watch import HostApi
 from harness.collectors.source_health import UnreachableError
 from harness.drive.http_client import HttpClient
 from harness.drive.tunnel import open_tunnel
@@ -131,7 +131,7 @@ MODULES = {
     "harness/collectors/kubernetes/kube_api.py": "an object of the cluster",
     "harness/collectors/kubernetes/node_pools.py": "the nodes of a pool",
     "harness/collectors/runs/callbacks.py": "reads as much as the request says, of at most 256 MiB",
-    "harness/collectors/runs/run_objects.py": "a listing of runs as objects",
+    "harness/collectors/runs/run_watch.py": "a listing of runs as objects",
     "harness/drive/bare_loop.py": "talks to itself",
     "harness/drive/cluster_secret.py": "messages of workers, see tests/drive/test_worker_messages.py",
     "harness/drive/http_client.py": "a submission of the load",

@@ -57,9 +57,8 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
     """All checks in order, and the ClusterRole of the missing rights."""
     from harness.cli.observe import plan_of
     from harness.collectors import checkup
-    from harness.collectors.checkup import State
+    from harness.collectors.checkup import State, past
     from harness.collectors.collector import ObserverSettings, read_options
-    from harness.collectors.past_checkup import past
     from harness.collectors.rights import rights_to_load
     from harness.plan.environment import credentials, platform_host, variables
     from harness.targets.discovery import find, own_host

@@ -1,15 +1,139 @@
 """What sends the requests of a test: an HTTP client, or one that runs processes on this machine."""
 
+import os
+import sys
+import time
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import gevent
+from gevent.os import make_nonblocking, nb_read, nb_write
 
 from harness.drive.http_client import HttpClient, Message
-from harness.drive.process_client import ProcessClient
+from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.plan import Plan
+from harness.plan.environment import for_child
 from harness.plan.kubeconfig import route_of
 from harness.targets.credentials import Credentials
 from harness.targets.target import PROCESSES
+
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_NOT_STARTED = 422  # "unprocessable content": the request was understood, the command can't be run
+_CHUNK = 2**16
+_REAP_S = 0.01
+_MOST_IDLE = 8  # each takes some 10 MB, and CPU time while it starts
+_WARM_S = 0.2  # the first arrival is due a second after the test has begun
+
+
+class ProcessClient:
+    """Runs the command of each request to its end; the answer is what its supervisor says.
+
+    A GET is answered with the address that stands for this machine. A request that is abandoned ends its processes.
+    Some supervisors are started in advance, and one whenever a request was answered: then arrivals leave in time.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[_Supervisor] = []
+
+    def __call__(self, request: HttpRequest) -> HttpAnswer:
+        """Run one process.
+
+        Raises:
+            TargetUnreachableError: its supervisor can't be started, or ended without an answer.
+        """
+        if request.method == "GET":
+            return HttpAnswer(200, PROCESSES.encode())
+        try:
+            supervisor = self._idle.pop() if self._idle else _start()
+        except OSError as error:
+            raise TargetUnreachableError(f"no further process can be started: {error.strerror}") from error
+        try:
+            said = _exchange(request.body + b"\n", supervisor)
+        except OSError as error:
+            raise TargetUnreachableError(f"the command can't be supervised: {error.strerror}") from error
+        finally:
+            _end(supervisor)
+        if not said:
+            raise TargetUnreachableError("the command's supervisor ended without an answer")
+        self.warm(1, _WARM_S)
+        return HttpAnswer(_NOT_STARTED if b"not_started" in said[:20] else 200, said)
+
+    def warm(self, connections: int, within_s: float) -> None:
+        """Start supervisors for so many requests at once: as many as can be within 0.2 s, and at most 8."""
+        until_s = time.monotonic() + min(_WARM_S, within_s)
+        with suppress(OSError):  # requests report it
+            while len(self._idle) < min(connections, _MOST_IDLE) and time.monotonic() < until_s:
+                self._idle.append(_start())
+
+    def close(self) -> None:
+        """End the supervisors that wait for a request."""
+        while self._idle:
+            _end(self._idle.pop())
+
+
+class _Supervisor(NamedTuple):
+    """A process, and our ends of the pipes to its input and from its output."""
+
+    pid: int
+    stdin: int
+    stdout: int
+
+
+def _start() -> _Supervisor:
+    """Start a supervisor, which waits for its request.
+
+    A fork of Locust's process would copy its page tables for tens of milliseconds, and delay all arrivals.
+    """
+    theirs_in, ours_in = os.pipe()
+    ours_out, theirs_out = os.pipe()
+    try:
+        pid = os.posix_spawn(
+            sys.executable,
+            # Isolated (-I): PYTHONPATH and the folder of the locustfile are for the command only.
+            [sys.executable, "-I", str(_SUPERVISOR)],
+            for_child({}),
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, theirs_in, 0),
+                (os.POSIX_SPAWN_DUP2, theirs_out, 1),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+            setpgroup=0,  # Ctrl-C in the terminal is for Locust alone
+        )
+    except OSError:
+        os.close(ours_in)
+        os.close(ours_out)
+        raise
+    finally:
+        os.close(theirs_in)
+        os.close(theirs_out)
+    for end in (ours_in, ours_out):
+        make_nonblocking(end)
+    return _Supervisor(pid, ours_in, ours_out)
+
+
+def _exchange(wanted: bytes, supervisor: _Supervisor) -> bytes:
+    while wanted:
+        wanted = wanted[nb_write(supervisor.stdin, wanted) :]
+    said = b""
+    while chunk := nb_read(supervisor.stdout, _CHUNK):
+        said += chunk
+    return said
+
+
+def _end(supervisor: _Supervisor) -> None:
+    os.close(supervisor.stdin)  # it ends the command, if that is not over
+    os.close(supervisor.stdout)
+    gevent.spawn(_reap, supervisor.pid)
+
+
+def _reap(pid: int) -> None:
+    """Take note of the end of a supervisor, so that no zombie remains."""
+    with suppress(ChildProcessError):  # gevent has done it
+        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+            gevent.sleep(_REAP_S)
 
 
 class Client(Protocol):

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from harness.cli import main
-from harness.collectors.past_checkup import snippet
+from harness.collectors.checkup import snippet
 from harness.model import Event, Sample, Span
 from harness.model.phases import GAP, INFERRED, NOT_REACHABLE, REQUESTED_CPU_CORES, RUN, RUNNING
 from harness.store import RunFolder

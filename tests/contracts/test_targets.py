@@ -9,7 +9,7 @@ from pathlib import Path
 import configargparse
 import pytest
 
-from harness.drive.process_client import ProcessClient
+from harness.drive.clients import ProcessClient
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.redaction import HIDDEN, Redaction
 from harness.plan.options import register

@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from harness.drive.dispatch import Clock, Dispatcher
-from harness.drive.history import History
 from harness.drive.ledger import Ledger
+from harness.drive.status_reporter import History
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
 from harness.model.live import LiveLoad

@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.drive.history import History
+from harness.drive.status_reporter import History
 from harness.model.live import Counts, LiveLoad
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.drive import load_generator
+from harness.drive.cluster import DistributedGenerator, _ClockOffset
 from harness.drive.cluster_messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
-from harness.drive.distributed import DistributedGenerator, _ClockOffset
 from harness.drive.load_generator import UnwritableError
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU

@@ -8,7 +8,7 @@ import orjson
 import psutil
 import pytest
 
-from harness.drive.process_client import ProcessClient
+from harness.drive.clients import ProcessClient
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.typed import from_plain
@@ -131,7 +131,7 @@ def test_a_machine_that_starts_no_further_process_is_said(monkeypatch):
     def refuse(*_, **__):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("harness.drive.process_client.os.posix_spawn", refuse)
+    monkeypatch.setattr("harness.drive.clients.os.posix_spawn", refuse)
     with pytest.raises(TargetUnreachableError, match="no further process can be started: Resource temporarily"):
         ProcessClient()(request(["true"]))
 

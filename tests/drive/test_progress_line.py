@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.drive.progress_line import Progress, line
+from harness.drive.status_reporter import Progress, line
 from harness.model.live import Counts, LiveLoad
 
 

@@ -9,8 +9,7 @@ from urllib.parse import quote
 from harness.collectors.collector import Activity
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.kube_api import KubeApi
-from harness.collectors.kubernetes.workflow_choice import WorkflowKey
-from harness.collectors.kubernetes.workflows import NODES, Workflows
+from harness.collectors.kubernetes.workflows import NODES, WorkflowKey, Workflows
 from harness.collectors.source_health import UnreachableError
 from harness.model.phases import NOT_REACHABLE
 

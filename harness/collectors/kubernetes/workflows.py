@@ -8,18 +8,163 @@ it has persisted the final state: from then on its listing shows the run's end.
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
 
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.events import BEFORE_NS
-from harness.collectors.kubernetes.node_messages import NodeMessage, node_messages
 from harness.collectors.kubernetes.pods import RUN_ID
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
-from harness.collectors.kubernetes.workflow_choice import WorkflowChoice, WorkflowKey
 from harness.collectors.kubernetes.workflow_width import limits_of
-from harness.model.argo_nodes import is_offloaded
+from harness.model.argo_nodes import is_offloaded, nodes_of_status, task_of_node
 from harness.model.phases import LIMITS, NOT_REACHABLE, OF_TASK
 from harness.model.records import Event
+
+_ALL_FAILED = 20  # of the failed ones; of later ones each whose number is a power of two
+_MOST_WAITING = 200  # failed ones in the queue
+_EVERY_S, _LONGEST_S, _DOUBLED_AFTER = 5.0, 300.0, 6  # between two readings of running ones
+_IDLE_S = 10.0  # a workflow that has just begun has no pod yet
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowKey:
+    """One workflow and the run that it carries out."""
+
+    namespace: str
+    name: str
+    run: str
+
+
+@dataclass(slots=True)
+class _Running:
+    since_s: float
+    read_s: float = float("-inf")
+
+
+class WorkflowChoice:
+    """Chooses the next workflow to read. Times are monotonic seconds.
+
+    Args:
+        now_s: the begin of the observation.
+    """
+
+    def __init__(self, now_s: float) -> None:
+        self._failed: list[WorkflowKey] = []
+        self._running: dict[WorkflowKey, _Running] = {}
+        self._failures = 0
+        self._sampled = 0
+        self._sampled_s = now_s
+
+    def see(self, key: WorkflowKey, now_s: float, *, over: bool, failed: bool) -> None:
+        """Take in a workflow's state."""
+        if not over:
+            self._running.setdefault(key, _Running(now_s))
+            return
+        self._running.pop(key, None)
+        if failed and key not in self._failed and len(self._failed) < _MOST_WAITING:
+            self._failed.append(key)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """A workflow was deleted."""
+        for key in [each for each in self._running if (each.namespace, each.name) == (namespace, name)]:
+            del self._running[key]
+
+    def take(
+        self,
+        now_s: float,
+        own: AbstractSet[str] | None,
+        working: AbstractSet[str],
+        worked: AbstractSet[str] = frozenset(),
+    ) -> WorkflowKey | None:
+        """The workflow to read now; none if there is none.
+
+        Args:
+            now_s: the present.
+            own: the test's runs; none where they are not known, then every run is taken for one.
+            working: runs that have a living pod.
+            worked: runs that have or had one.
+        """
+        for key in self._failed:
+            if own is None or key.run in own:
+                self._failed.remove(key)
+                self._failures += 1
+                return key if _is_chosen(self._failures) else self.take(now_s, own, working, worked)
+        if now_s - self._sampled_s < min(_LONGEST_S, _EVERY_S * 2 ** (self._sampled // _DOUBLED_AFTER)):
+            return None
+        return self._sample(now_s, own, working, worked)
+
+    def _sample(
+        self, now_s: float, own: AbstractSet[str] | None, working: AbstractSet[str], worked: AbstractSet[str]
+    ) -> WorkflowKey | None:
+        waiting = [
+            (key.run in working, key.run in worked, seen.read_s, seen.since_s, key.name, key)
+            for key, seen in self._running.items()
+            if (own is None or key.run in own) and now_s - seen.since_s >= _IDLE_S
+        ]
+        if not waiting:
+            return None
+        chosen = min(waiting)[-1]
+        self._running[chosen].read_s = now_s
+        self._sampled += 1
+        self._sampled_s = now_s
+        return chosen
+
+
+def _is_chosen(number: int) -> bool:
+    return number <= _ALL_FAILED or number & (number - 1) == 0
+
+
+_POD = "Pod"
+# Phases of nodes that can have a reason; those of skipped nodes say why there was nothing to do.
+_TELLING = frozenset({"Failed", "Error", "Pending", "Running"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMessage:
+    """What one node of a workflow says.
+
+    Attributes:
+        task: the step's name in the pipeline; "" for the workflow as a whole.
+        phase: Argo's: Failed, Error, Pending or Running.
+        message: as Argo writes it.
+        ended_at: UTC ns; none while the node has not ended.
+    """
+
+    task: str
+    phase: str
+    message: str
+    ended_at: int | None
+
+
+def node_messages(workflow: Manifest) -> list[NodeMessage]:
+    """The messages of the nodes that are pods, else those of other nodes, else that of the workflow; each once.
+
+    Groups and retries repeat the messages of their pods.
+
+    Raises:
+        ValueError: the compressed nodes can't be read.
+    """
+    status = workflow.get("status") or {}
+    nodes = [node for node in nodes_of_status(status).values() if node.get("message") and node.get("phase") in _TELLING]
+    name = str(workflow["metadata"]["name"])
+    of_pods = [node for node in nodes if node.get("type") == _POD]
+    found = [_message(name, node) for node in of_pods or nodes]
+    if not found and status.get("message"):
+        found = [NodeMessage("", str(status.get("phase") or ""), str(status["message"]), _at(status))]
+    return list(dict.fromkeys(found))
+
+
+def _message(workflow: str, node: Mapping[str, Any]) -> NodeMessage:
+    task = task_of_node(str(node.get("name") or ""), workflow)
+    return NodeMessage(task, str(node["phase"]), str(node["message"]).strip(), _at(node))
+
+
+def _at(dated: Mapping[str, Any]) -> int | None:
+    ended = stamp(dated.get("finishedAt"))
+    return ended.at if ended else None
+
 
 KIND = "Workflow"
 NODES = "kubernetes workflow nodes"

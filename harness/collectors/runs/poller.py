@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 
 from harness.collectors.collector import Activity
 from harness.collectors.runs.arrivals import Arrivals
-from harness.collectors.runs.cluster_mismatch import ClusterMismatch
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.messages import (
     AskPage,
@@ -34,7 +33,37 @@ from harness.model.phases import FAILED, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.records import Event as EventRecord
 from harness.model.records import Sample
-from harness.targets.target import RunPage
+from harness.targets.target import ListedRun, RunPage
+
+
+class ClusterMismatch:
+    """Notices that runs of the test succeed although no observed pod worked for any of them; reports it once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._succeeded: set[str] = set()
+        self._reported = False
+
+    def see(self, run: ListedRun) -> None:
+        """Take in a run that has ended."""
+        if run.state == SUCCEEDED and run.created_at >= self._plan.started_at:
+            self._succeeded.add(run.id)
+
+    def message(self, worked: AbstractSet[str] | None, *, enough: int) -> str:
+        """What to report; "" before `enough` runs prove it, and after the first report.
+
+        Args:
+            worked: runs that observed pods have worked for; none while pods are not observed.
+            enough: how many runs must have succeeded.
+        """
+        if self._reported or worked is None or len(self._succeeded) < enough or not self._succeeded.isdisjoint(worked):
+            return ""
+        self._reported = True
+        return (
+            f"{len(self._succeeded):,} of the runs at {self._plan.host} succeeded, but no observed pod worked "
+            "for any of them: the kubeconfig names another cluster, or the runs' namespace is not observed"
+        )
+
 
 _SLICE_S = 0.25  # of a wait, after which ledger and cluster are read again
 _ENOUGH_RUNS = 3  # without a pod, to report another cluster while the test goes on

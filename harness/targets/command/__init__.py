@@ -1,7 +1,7 @@
 """Any command: one process per scenario, on the machine of the load generator.
 
 The answer to a submission is the end of its process, so a run ends with its answer and nothing is listed. The exchange
-of the load starts the process (`harness.drive.process_client`); an address of this kind is never contacted.
+of the load starts the process (`harness.drive.clients`); an address of this kind is never contacted.
 """
 
 import os

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.collectors.kubernetes.node_messages import NodeMessage, node_messages
 from harness.collectors.kubernetes.pods import PodLife
+from harness.collectors.kubernetes.workflows import NodeMessage, node_messages
 from harness.model.argo_nodes import is_offloaded
 from tests.support.recorded_workflows import NAMES, recorded
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
-from harness.collectors.runs.run_objects import HostApi, ServerApi
+from harness.collectors.runs.run_watch import HostApi, ServerApi
 from harness.collectors.source_health import UnreachableError
 from harness.targets.credentials import Credentials
 
