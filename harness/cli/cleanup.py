@@ -3,18 +3,23 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import orjson
 
 from harness.cli import printing
+from harness.drive.clients import Client, client_of
 from harness.model.arguments import rate_above_0
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.phases import TERMINAL_STATES
+from harness.model.plan import Plan
+from harness.model.records import Event, Submission
+from harness.plan.environment import credentials, platform_host, verifies_tls
+from harness.plan.options import CREDENTIALS, INSECURE
+from harness.store.folder import RunFolder
 from harness.targets.cleaning import clean_up
-from harness.targets.target import CleansUp, Cleanup
-
-if TYPE_CHECKING:
-    from harness.drive.clients import Client
-    from harness.model.plan import Plan
-    from harness.targets.target import Target
+from harness.targets.credentials import for_folder
+from harness.targets.discovery import find_recorded
+from harness.targets.target import CleansUp, Cleanup, Target
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +35,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def configure_access(parser: argparse.ArgumentParser) -> None:
     """Declare what `connected` reads, beside ``--host``."""
-    from harness.plan.options import CREDENTIALS, INSECURE
-
     parser.add_argument("--target", default="", help="kind of platform, if it is a module of your own")
     parser.add_argument("--kube-context", default="", help="kubeconfig context (default: that of the test)")
     for option in CREDENTIALS:
@@ -41,12 +44,6 @@ def configure_access(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Clean up the runs in the ledger, on the platform that the manifest names; nothing else is touched."""
-    import orjson
-
-    from harness.model.phases import TERMINAL_STATES
-    from harness.model.records import Event, Submission
-    from harness.store.folder import RunFolder
-
     folder = RunFolder.open(arguments.run)
     target, client = connected(folder.read_plan(), arguments)
     if not isinstance(target, CleansUp):
@@ -61,17 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.UNREACHABLE if cleaned.failed else ExitCode.OK
 
 
-def connected(plan: "Plan", arguments: argparse.Namespace) -> "tuple[Target, Client]":
+def connected(plan: Plan, arguments: argparse.Namespace) -> tuple[Target, Client]:
     """The platform of a run folder's plan, and a client that sends credentials only where the user says.
 
     Raises:
         ConfigError: the platform was a simulated one, or is not that of ``--host``.
     """
-    from harness.drive.clients import client_of
-    from harness.plan.environment import credentials, platform_host, verifies_tls
-    from harness.targets.credentials import for_folder
-    from harness.targets.discovery import find_recorded
-
     if plan.simulated:
         raise ConfigError("this run's simulated platform no longer exists", "there is nothing to do there")
     platform = find_recorded(plan.target, arguments.target)

@@ -4,14 +4,11 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.model.errors import ConfigError, ExitCode
-from harness.planning.comparison import COLUMNS, compare_variants, read_runs, read_table
-
-if TYPE_CHECKING:
-    from harness.planning.comparison import Compared
+from harness.planning.comparison import COLUMNS, Compared, compare_variants, read_runs, read_table
+from reports.experiment import SINGLE_TESTS, judged_by
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _json(found: "Compared") -> str:
+def _json(found: Compared) -> str:
     rows = [asdict(c) | {"significant": c.significant, "sentence": c.sentence} for c in found.comparisons]
     best = found.recommendation
     document = {
@@ -59,7 +56,7 @@ def _json(found: "Compared") -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _chance(found: "Compared") -> list[str]:
+def _chance(found: Compared) -> list[str]:
     """What a single test of each could not have told, by the metric that is judged by."""
     shares = [c.chance for c in found.comparisons if c.metric == found.primary and c.chance is not None]
     if not shares:
@@ -68,9 +65,7 @@ def _chance(found: "Compared") -> list[str]:
     return [f"One test of each would not do: {chance}."]
 
 
-def _text(found: "Compared") -> str:
-    from reports.experiment import SINGLE_TESTS, judged_by
-
+def _text(found: Compared) -> str:
     rows = [["metric", "scale", "before", "after", "change", "95% interval", "p", "n"]]
     for c in found.comparisons:
         change = "" if c.change is None else f"{c.change:+.1%}"

@@ -11,25 +11,26 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.cli.observe import configure_folder, plan_of
+from harness.collectors import checkup
+from harness.collectors.checkup import Check, State
+from harness.collectors.collector import ObserverSettings, read_options
+from harness.collectors.rights import rights_to_load
 from harness.model.errors import ExitCode, PipeswarmError
-
-if TYPE_CHECKING:
-    from harness.collectors.checkup import Check
-    from harness.collectors.collector import ObserverSettings
-    from harness.model.plan import Plan
-    from harness.targets.target import Platform
+from harness.model.plan import Plan
+from harness.plan.environment import credentials, platform_host, variables
+from harness.plan.kubeconfig import resolved, route_of
+from harness.plan.options import OBSERVER
+from harness.targets.discovery import find, own_host
+from harness.targets.target import Platform
 
 _FEW_FILES, _LITTLE_BYTES = 1024, 2**30
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options: those of an observation."""
-    from harness.cli.observe import configure_folder
-    from harness.plan.options import OBSERVER
-
     parser.add_argument("--host", default="", help="address of the platform's API (default: as its own tools read it)")
     configure_folder(parser)
     for option in OBSERVER:
@@ -39,8 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Look at everything and say what each finding costs; ends with the code of a load test that can't start."""
-    from harness.collectors.checkup import State
-
     checks, role = _checks(arguments)
     printing.show(
         arguments,
@@ -53,16 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.UNREACHABLE if State.BROKEN in states else ExitCode.OK
 
 
-def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
+def _checks(arguments: argparse.Namespace) -> tuple[list[Check], str]:
     """All checks in order, and the ClusterRole of the missing rights."""
-    from harness.cli.observe import plan_of
-    from harness.collectors import checkup
-    from harness.collectors.checkup import State, past
-    from harness.collectors.collector import ObserverSettings, read_options
-    from harness.collectors.rights import rights_to_load
-    from harness.plan.environment import credentials, platform_host, variables
-    from harness.targets.discovery import find, own_host
-
     target = find(arguments.target)
     host = arguments.host or platform_host(target.HOST_VARIABLE)
     plan = plan_of(arguments, host, time.time_ns())
@@ -80,14 +71,11 @@ def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
         cost = "load tests use the simulated platform"
         found += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
     of_cluster, role = checkup.cluster(settings, rights_to_load(plan))
-    return [*found, *of_cluster, checkup.prometheus(settings), *past(settings), *checkup.pages(settings)], role
+    return [*found, *of_cluster, checkup.prometheus(settings), *checkup.past(settings), *checkup.pages(settings)], role
 
 
-def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> "tuple[Plan, list[Check]]":
+def _reached(target: Platform, plan: Plan, settings: ObserverSettings) -> tuple[Plan, list[Check]]:
     """The plan with the platform's address, what the token is worth there, and whether the platform answers."""
-    from harness.collectors.checkup import Check, platform, token
-    from harness.plan.kubeconfig import resolved, route_of
-
     try:
         plan = resolved(plan)
         route = route_of(plan, settings.credentials)
@@ -97,12 +85,13 @@ def _reached(target: "Platform", plan: "Plan", settings: "ObserverSettings") -> 
     bearer = proof.pop("Authorization", "").removeprefix("Bearer ")
     others = (*(f"header {name}" for name in proof), *(["client certificate"] if route.credentials.certificate else ()))
     source = route.credentials.token_file or ("the kubeconfig" if route.credentials.token_command else "")
-    return plan, [token(bearer, time.time(), others, source), *platform(target.from_plan(plan), plan, settings)]
+    return plan, [
+        checkup.token(bearer, time.time(), others, source),
+        *checkup.platform(target.from_plan(plan), plan, settings),
+    ]
 
 
-def _machine(runs_dir: Path) -> "Iterable[Check]":
-    from harness.collectors.checkup import Check, State
-
+def _machine(runs_dir: Path) -> Iterable[Check]:
     packages = ("pipeswarm", "locust", "gevent", "kfp", "kubernetes")
     yield Check("Python", State.OK, f"{platform.python_version()} with {', '.join(map(_version, packages))}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -126,7 +115,7 @@ def _version(package: str) -> str:
         return f"{package} (not installed)"
 
 
-def _text(checks: "Iterable[Check]", role: str) -> str:
+def _text(checks: Iterable[Check], role: str) -> str:
     lines = []
     for check in checks:
         lines += printing.wrapped(f"{check.name}: {check.found}", f"{check.state:8}", " " * 8)

@@ -8,17 +8,16 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.collectors.kubernetes.evictions import EvictionApi
 from harness.model.arguments import count_or_0, duration, duration_above_0, rate_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.inert import for_output
+from harness.model.records import Submission
 from harness.model.units import counted, format_duration
-
-if TYPE_CHECKING:
-    from harness.collectors.kubernetes.evictions import EvictionApi
-    from harness.planning.evictions import Attempt, Choice, Scope, Victim
+from harness.planning.evictions import Attempt, Choice, Scope, Victim, choose_nodes, choose_pods, evict_at, instants
+from harness.store.folder import RunFolder
 
 _MOST = 10_000
 _PODS = "workflows.argoproj.io/workflow"
@@ -55,9 +54,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Say what may be evicted; with ``--yes``, evict it at random instants."""
-    from harness.collectors.kubernetes.evictions import EvictionApi
-    from harness.planning.evictions import evict_at, instants
-
     if arguments.nodes and not arguments.selector:
         raise ConfigError("--nodes needs a --selector", "name labels of the nodes, such as agentpool=spot")
     if arguments.rate * arguments.for_s > _MOST:
@@ -82,10 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _chooser(arguments: argparse.Namespace, cluster: "EvictionApi") -> Callable[[], "Choice"]:
-    from harness.planning.evictions import choose_nodes, choose_pods
-
-    def choose() -> "Choice":
+def _chooser(arguments: argparse.Namespace, cluster: EvictionApi) -> Callable[[], Choice]:
+    def choose() -> Choice:
         scope = _scope(arguments)
         if arguments.nodes:
             return choose_nodes(cluster.nodes(arguments.selector), cluster.pods(), scope)
@@ -94,20 +88,16 @@ def _chooser(arguments: argparse.Namespace, cluster: "EvictionApi") -> Callable[
     return choose
 
 
-def _scope(arguments: argparse.Namespace) -> "Scope":
+def _scope(arguments: argparse.Namespace) -> Scope:
     """What is the test's now: a test in progress gets more runs."""
-    from harness.model.records import Submission
-    from harness.planning.evictions import Scope
-    from harness.store.folder import RunFolder
-
     if arguments.run is None:
         return Scope(arguments.namespace, allowed=arguments.allow)
     rows = RunFolder.open(arguments.run).records(Submission)
     return Scope(arguments.namespace, {row.run for row in rows if row.run is not None}, arguments.allow)
 
 
-def _evictor(arguments: argparse.Namespace, cluster: "EvictionApi") -> Callable[["Victim"], str]:
-    def evict(victim: "Victim") -> str:
+def _evictor(arguments: argparse.Namespace, cluster: EvictionApi) -> Callable[[Victim], str]:
+    def evict(victim: Victim) -> str:
         if arguments.nodes:
             return cluster.delete_node(victim.name, lambda: time.sleep(arguments.notice))
         return cluster.evict_pod(victim.namespace, victim.name, arguments.grace)
@@ -121,20 +111,20 @@ def _wait_until(instant_s: float) -> float:
     return time.monotonic()
 
 
-def _why_none(choice: "Choice") -> str:
+def _why_none(choice: Choice) -> str:
     if not choice.refused:
         return "no node matches --selector: compare kubectl get nodes --show-labels"
     first = choice.refused[0]
     return f"{first.name} {first.reason}; to evict it all the same: --allow {first.name}"
 
 
-def _line(attempt: "Attempt") -> str:
+def _line(attempt: Attempt) -> str:
     what = "" if attempt.victim is None else f"{attempt.victim}"
     said = f"evicted {what}" if not attempt.failure else f"not evicted: {what + ': ' if what else ''}{attempt.failure}"
     return f"{format_duration(attempt.at_s)}: {said}"
 
 
-def _text(arguments: argparse.Namespace, now: "Choice", due: int, attempts: list["Attempt"]) -> str:
+def _text(arguments: argparse.Namespace, now: Choice, due: int, attempts: list[Attempt]) -> str:
     kind = "node" if arguments.nodes else "pod"
     lines = [f"{counted(len(now.victims), kind)} may be evicted" + (", as of the start:" if now.victims else " now.")]
     lines += [f"  {victim}" for victim in now.victims]
@@ -150,7 +140,7 @@ def _text(arguments: argparse.Namespace, now: "Choice", due: int, attempts: list
     return "\n".join(lines)
 
 
-def _json(arguments: argparse.Namespace, now: "Choice", due_s: list[float], attempts: list["Attempt"]) -> str:
+def _json(arguments: argparse.Namespace, now: Choice, due_s: list[float], attempts: list[Attempt]) -> str:
     return json.dumps(
         {
             "dry_run": not arguments.yes,

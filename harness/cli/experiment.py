@@ -6,10 +6,17 @@ from pathlib import Path
 
 from harness.cli import printing, sweeping
 from harness.cli.sweep_bar import SweepBar
+from harness.collectors.kubernetes.node_pools import NodePools
 from harness.model.errors import ExitCode
 from harness.model.experiment import Question, Result
 from harness.model.units import format_duration
+from harness.planning.comparison import compare_results
+from harness.planning.experiment import answers, expected_tests
 from harness.planning.experiment_file import read_experiment
+from harness.planning.experiment_folder import MAKESPAN, RESULTS, carry_out, write_observations
+from harness.planning.experiment_tests import tester
+from reports.experiment import CompletedExperiment, as_json, as_markdown
+from reports.experiment_page import render
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,14 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Test point after point until the question is answered; then report."""
-    from harness.collectors.kubernetes.node_pools import NodePools
-    from harness.planning.comparison import compare_results
-    from harness.planning.experiment import answers, expected_tests
-    from harness.planning.experiment_folder import MAKESPAN, RESULTS, carry_out, write_observations
-    from harness.planning.experiment_tests import tester
-    from reports.experiment import CompletedExperiment, as_json, as_markdown
-    from reports.experiment_page import render
-
     plan = read_experiment(arguments.plan)
     folder = arguments.folder or Path("runs") / f"experiment-{plan.name}"
 

@@ -6,36 +6,35 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.cli import printing
+from harness.cli import observe, printing, report
+from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.importing import count_runs, import_files, latest_at, read_files, statuses_in
+from harness.collectors.journal import Journal
+from harness.collectors.runs.run_watch import OFFLOADED
+from harness.model.argo_nodes import is_offloaded
 from harness.model.errors import ConfigError
-
-if TYPE_CHECKING:
-    from harness.store.folder import RunFolder
+from harness.store.folder import KINDS, RunFolder
+from harness.targets.discovery import find
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``import``."""
-    from harness.cli import observe, report
-
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE",
         help="JSON from kubectl get nodes,pods,events,pvc,workflows -A -o json, GET /runs, or Prometheus' query_range",
     )  # fmt: skip
     observe.configure_folder(parser)
-    report.configure_effects(parser)
+    printing.configure_effects(parser)
     printing.configure(parser)
 
 
-def _check(folder: "RunFolder") -> None:
+def _check(folder: RunFolder) -> None:
     """Read what was recorded once: a file may hold values that are none in a record.
 
     Raises:
         ConfigError: a record can't be read.
     """
-    from harness.store.folder import KINDS
-
     try:
         for kind in KINDS:
             folder.records(kind)
@@ -48,14 +47,6 @@ def _check(folder: "RunFolder") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record the files and write the report; files without a run leave no folder behind."""
-    from harness.cli import observe, report
-    from harness.collectors.collector import Observation, ObserverSettings
-    from harness.collectors.importing import count_runs, import_files, latest_at, read_files, statuses_in
-    from harness.collectors.journal import Journal
-    from harness.collectors.runs.run_watch import OFFLOADED
-    from harness.model.argo_nodes import is_offloaded
-    from harness.targets.discovery import find
-
     plan = observe.plan_of(arguments, "", 0)
     dumps = read_files(arguments.files)
     target = find(plan.target).from_plan(plan)

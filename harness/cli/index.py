@@ -1,20 +1,20 @@
 """``pipeswarm report RUNS``: one page that lists the runs of a folder, with trends from run to run."""
 
 import argparse
+import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.cli import printing
-
-if TYPE_CHECKING:
-    from reports.index import Entry
+from harness.cli.changes import changes
+from harness.model.errors import ConfigError, ExitCode
+from harness.store.folder import INDEX, MANIFEST, REPORT, RunFolder
+from reports import index
+from reports.index import Entry
 
 
 def show(arguments: argparse.Namespace) -> int:
     """Write the page from existing reports, and list the runs, or what `arguments.changes` asks for."""
-    from harness.model.errors import ExitCode
-    from reports import index
-
     page = write_index(arguments.run)
     if arguments.changes:
         return _changes(arguments)
@@ -30,12 +30,6 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def _changes(arguments: argparse.Namespace) -> int:
-    import json
-    from dataclasses import asdict
-
-    from harness.cli.changes import changes
-    from harness.model.errors import ExitCode
-
     found = changes(entries(arguments.run))
     printing.show(
         arguments,
@@ -52,10 +46,6 @@ def write_index(runs_dir: Path) -> Path:
     Raises:
         ConfigError: `runs_dir` is not a folder, or can't be written.
     """
-    from harness.model.errors import ConfigError
-    from harness.store.folder import INDEX, RunFolder
-    from reports import index
-
     if not runs_dir.is_dir():
         raise ConfigError(f"there is no folder {runs_dir}", "give the folder that holds the runs, such as runs/")
     try:
@@ -66,27 +56,19 @@ def write_index(runs_dir: Path) -> Path:
 
 def holds_runs(path: Path) -> bool:
     """Whether a folder is no run folder itself, but holds some."""
-    from harness.store.folder import MANIFEST, RunFolder
-
     return path.is_dir() and not RunFolder(path).has(MANIFEST) and bool(_runs(path))
 
 
-def entries(runs_dir: Path) -> "list[Entry]":
+def entries(runs_dir: Path) -> list[Entry]:
     """The runs below a folder, newest first; runs without a readable report are listed as such."""
     return sorted(map(_entry, _runs(runs_dir)), key=lambda entry: (-entry.started_at, entry.folder))
 
 
 def _runs(path: Path) -> list[Path]:
-    from harness.store.folder import MANIFEST, RunFolder
-
     return [each for each in sorted(path.iterdir()) if each.is_dir() and RunFolder(each).has(MANIFEST)]
 
 
-def _entry(path: Path) -> "Entry":
-    from harness.model.errors import ConfigError
-    from harness.store.folder import REPORT, RunFolder
-    from reports import index
-
+def _entry(path: Path) -> Entry:
     try:
         report = RunFolder(path).read_bytes(REPORT)
     except (OSError, ConfigError):

@@ -5,22 +5,24 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.collectors.http import Http, Timeouts
+from harness.collectors.kubernetes.node_pools import NodePools
 from harness.model.arguments import count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.inert import for_output
 from harness.model.units import counted
-
-if TYPE_CHECKING:
-    from harness.planning.jobs_per_node import JobsPerNode, NodeCapacity, RunRequests
+from harness.plan.environment import credentials, platform_host
+from harness.plan.options import CREDENTIALS
+from harness.planning.jobs_per_node import JobsPerNode, NodeCapacity, RunRequests, estimate, find_jobs_per_node, search
+from harness.planning.node_pool_trial import NodePoolTrials, TrialSettings
+from harness.planning.pipeline_requests import run_requests
+from harness.targets import kfp
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    from harness.plan.options import CREDENTIALS
-
     parser.usage = "%(prog)s [options]"  # listed one by one they exceed 80 columns
     parser.epilog = (
         "The pool must be empty, with at most one node, and its autoscaler must be allowed to add a second one. "
@@ -48,14 +50,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Estimate how many runs fit on a node, try it out on the pool, and print the result."""
-    from harness.collectors.http import Http, Timeouts
-    from harness.collectors.kubernetes.node_pools import NodePools
-    from harness.plan.environment import credentials, platform_host
-    from harness.planning.jobs_per_node import estimate, find_jobs_per_node, search
-    from harness.planning.node_pool_trial import NodePoolTrials, TrialSettings
-    from harness.planning.pipeline_requests import run_requests
-    from harness.targets import kfp
-
     host = arguments.host or platform_host("KF_PIPELINES_ENDPOINT")
     if not host:
         raise ConfigError("no platform is given", "give --host, or set KF_PIPELINES_ENDPOINT")
@@ -75,12 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _json(pool: str, found: "JobsPerNode", node: "NodeCapacity | None", one: "RunRequests") -> str:
+def _json(pool: str, found: JobsPerNode, node: NodeCapacity | None, one: RunRequests) -> str:
     more = {"pool": pool, "node_capacity": asdict(node) if node else None, "run_requests": asdict(one)}
     return json.dumps(asdict(found) | more, indent=2)
 
 
-def _text(pool: str, found: "JobsPerNode", most: int) -> str:
+def _text(pool: str, found: JobsPerNode, most: int) -> str:
     lines = [f"One node of pool '{pool}' fits {counted(found.jobs, 'run')} at a time."]
     if found.stopped_by:
         lines.append(f"  limited by     {found.stopped_by}, with {counted(found.jobs + 1, 'run')}")

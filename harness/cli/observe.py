@@ -6,33 +6,44 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.cli import printing
 from harness.cli.parent import stop_with_parent
+from harness.collectors.collector import to_platform
+from harness.collectors.observer import ObserverSettings, observe
 from harness.model.arguments import duration_above_0
 from harness.model.errors import ConfigError, ExitCode, suggestion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from harness.collectors.observer import ObserverSettings
-    from harness.model.options import Option
-    from harness.model.plan import Plan
-    from harness.store.folder import RunFolder
-    from harness.targets.target import Target
+from harness.model.options import Option, parse_pair
+from harness.model.plan import Plan
+from harness.model.run_name import run_name
+from harness.model.units import format_duration, parse_quantity
+from harness.plan.environment import (
+    credentials,
+    default_namespace,
+    handing,
+    platform_host,
+    python_path,
+    variables,
+    verifies_tls,
+)
+from harness.plan.kubeconfig import resolved
+from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER, SERVE_METRICS, named, observer_plan
+from harness.plan.plans import plan_observation
+from harness.plan.reach import REACHING, confirm
+from harness.store.folder import RunFolder
+from harness.targets.credentials import for_folder
+from harness.targets.discovery import find, find_recorded, observed_by
+from harness.targets.target import ListsRuns, Target, WatchesRuns
 
 _OF_FOLDERS = ("namespace", "slo", "undecided", "runs-dir", "run-name")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    from harness.cli import report
-    from harness.model.units import parse_quantity
-    from harness.plan.options import OBSERVER, SERVE_METRICS
-
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--run", type=Path, help="record into this run folder, by its plan, until stopped")
     what.add_argument(
@@ -59,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     service.add_argument(f"--{SERVE_METRICS.name}", type=SERVE_METRICS.read, help=SERVE_METRICS.help)
     alone = parser.add_argument_group("without a load (--for, --continuous)")
     configure_folder(alone)
-    report.configure_effects(alone)
+    printing.configure_effects(alone)
     for option in OBSERVER:
         option.add_to(alone)
     parser.add_argument(
@@ -71,10 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     printing.configure(parser)
 
 
-def configure_folder(parser: "argparse._ArgumentGroup | argparse.ArgumentParser") -> None:
+def configure_folder(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Options of verbs that make a run folder without a load."""
-    from harness.plan.options import named
-
     parser.add_argument("--target", default="kfp", help="kind of platform (default: kfp), or a module of your own")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="restricts the runs, as experiment_id=…"
@@ -85,14 +94,6 @@ def configure_folder(parser: "argparse._ArgumentGroup | argparse.ArgumentParser"
 
 def run(arguments: argparse.Namespace) -> int:
     """Observe until SIGTERM or SIGINT, or until the time is over; without a load, write the report then."""
-    from harness.collectors.observer import ObserverSettings, observe
-    from harness.plan.environment import credentials, platform_host, variables, verifies_tls
-    from harness.plan.options import OBSERVER, observer_plan
-    from harness.plan.reach import confirm
-    from harness.store.folder import RunFolder
-    from harness.targets.credentials import for_folder
-    from harness.targets.discovery import find_recorded
-
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -127,9 +128,6 @@ def _refuse_own_options(arguments: argparse.Namespace) -> None:
     Raises:
         ConfigError: naming the first option that does not go with ``--run``.
     """
-    from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER
-    from harness.plan.reach import REACHING
-
     allowed = {INSECURE.name, *(option.name for option in CREDENTIALS), *REACHING}
     for option in OBSERVER:
         if option.name not in allowed and getattr(arguments, option.dest) != option.default:
@@ -140,9 +138,7 @@ def _refuse_own_options(arguments: argparse.Namespace) -> None:
 
 def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     """Observe without a load of ours: into a new folder, with a report at the end."""
-    from harness.cli import report
-    from harness.collectors.observer import observe
-    from harness.model.units import format_duration
+    from harness.cli import report  # with data frames, which an observer beside a load does without
 
     length_s = arguments.length_s
     plan, target, settings = _tried(arguments)
@@ -165,8 +161,6 @@ def _observe_continuously(arguments: argparse.Namespace, stop: threading.Event) 
     """Observe until stopped, into one folder after the other."""
     from harness.drive.continuous import Continuous, Parts, serve
     from harness.drive.processes import folder_of
-    from harness.plan.environment import credentials, handing, python_path
-    from harness.targets.discovery import find
 
     plan, _, _ = _tried(arguments)
     platform = find(arguments.target)
@@ -187,18 +181,13 @@ def _observe_continuously(arguments: argparse.Namespace, stop: threading.Event) 
     return ExitCode.OK
 
 
-def _tried(arguments: argparse.Namespace) -> "tuple[Plan, Target, ObserverSettings]":
+def _tried(arguments: argparse.Namespace) -> tuple[Plan, Target, ObserverSettings]:
     """The plan of an observation that begins now, after a first look at the platform.
 
     Raises:
         ConfigError: there is no platform to observe, or it lists no runs.
         TargetUnreachableError: it does not answer as this platform.
     """
-    from harness.collectors.observer import ObserverSettings
-    from harness.plan.environment import credentials, platform_host, variables
-    from harness.plan.kubeconfig import resolved
-    from harness.targets.discovery import find
-
     platform = find(arguments.target)
     host = arguments.host or platform_host(platform.HOST_VARIABLE)
     if not host:
@@ -212,18 +201,12 @@ def _tried(arguments: argparse.Namespace) -> "tuple[Plan, Target, ObserverSettin
     return plan, target, settings
 
 
-def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan":
+def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> Plan:
     """The plan of a run folder without a load of ours, for what `configure_folder` and `OBSERVER` added.
 
     Raises:
         ConfigError: an option or objective is unknown, or can't be parsed.
     """
-    from harness.model.options import parse_pair
-    from harness.plan.environment import default_namespace, verifies_tls
-    from harness.plan.options import OBSERVER, named, observer_plan
-    from harness.plan.plans import plan_observation
-    from harness.targets.discovery import find, observed_by
-
     given, platform = _values(arguments, (*OBSERVER, *named(*_OF_FOLDERS))), find(arguments.target)
     host = host.rstrip("/")
     try:
@@ -242,38 +225,32 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
     )  # fmt: skip
 
 
-def _refuse_unknown(given: "Iterable[str]", known: "Sequence[str]", target: str) -> None:
+def _refuse_unknown(given: Iterable[str], known: Sequence[str], target: str) -> None:
     for name in given:
         if name not in {"namespace", *known}:
             hint = f"{suggestion(name, known)}options: {', '.join(known) or 'none'}"
             raise ConfigError(f"{target} has no option '{name}' for observations", hint)
 
 
-def _values(arguments: argparse.Namespace, options: "Iterable[Option]") -> dict[str, Any]:
+def _values(arguments: argparse.Namespace, options: Iterable[Option]) -> dict[str, Any]:
     return {option.name: option.read(getattr(arguments, option.dest, None)) for option in options}
 
 
-def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int) -> "RunFolder":
+def new_folder(arguments: argparse.Namespace, plan: Plan, what: str, size: int) -> RunFolder:
     """A run folder with this plan; `what` and `size` are the schedule's place in its name."""
-    from harness.model.run_name import run_name
-    from harness.store.folder import RunFolder
-
     name = arguments.run_name or run_name(plan.target, what, size, time.time_ns())
     folder = RunFolder.create(Path(arguments.runs_dir), name, exactly=bool(arguments.run_name))
     folder.write_plan(replace(plan, name=arguments.run_name or ""))
     return folder
 
 
-def _try_listing(target: "Target", plan: "Plan", settings: "ObserverSettings") -> None:
+def _try_listing(target: Target, plan: Plan, settings: ObserverSettings) -> None:
     """List runs once, before a folder is made, so that a wrong address or token shows at once.
 
     Raises:
         ConfigError: the platform lists no runs.
         TargetUnreachableError: it does not answer as this platform.
     """
-    from harness.collectors.collector import to_platform
-    from harness.targets.target import ListsRuns, WatchesRuns
-
     if isinstance(target, WatchesRuns):
         return  # a watch can't be tried: the observation says whether it works
     if not isinstance(target, ListsRuns):

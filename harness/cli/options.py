@@ -6,21 +6,19 @@ Locust answers ``--help`` before it reads the locustfile, and so without the opt
 import argparse
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.model.errors import ExitCode
-
-if TYPE_CHECKING:
-    from harness.model.options import Option
+from harness.model.options import Option, with_defaults
+from harness.model.schedules import kinds, schedule_options
+from harness.plan.options import LOAD, OBSERVER, SCHEDULE, WEB
+from harness.targets.discovery import find, names
 
 Sections = Mapping[str, "tuple[Option, ...]"]
 
 
 def show(arguments: argparse.Namespace) -> int:
     """Print name, default and meaning of every option, as ``pipeswarm load`` was asked to."""
-    from harness.targets.discovery import names
-
     found = sections([arguments.target] if arguments.target else names())
     page = markdown if arguments.markdown else _text
     printing.show(arguments, lambda: page(found), lambda: json.dumps(_document(found), indent=2))
@@ -29,11 +27,6 @@ def show(arguments: argparse.Namespace) -> int:
 
 def sections(targets: Iterable[str]) -> Sections:
     """The options of locustfiles for `targets` by their headings; a single target's defaults apply."""
-    from harness.model.options import with_defaults
-    from harness.model.schedules import schedule_options
-    from harness.plan.options import LOAD, OBSERVER, SCHEDULE, WEB
-    from harness.targets.discovery import find
-
     platforms = {name: find(name) for name in targets}
     defaults = next(iter(platforms.values())).DEFAULTS if len(platforms) == 1 else {}
     ours = {"Schedule": (SCHEDULE, *schedule_options()), "Load": LOAD, "Observer": OBSERVER, "Web UI": WEB}
@@ -68,8 +61,6 @@ def _document(sections: Sections) -> dict[str, object]:
 
 def markdown(sections: Sections) -> str:
     """The page docs/options.md, from the declarations of all options."""
-    from harness.model.schedules import kinds
-
     lines = [
         "# Options of a load test",
         "",
@@ -94,7 +85,7 @@ def _table(*columns: str) -> list[str]:
     return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
 
 
-def _row(option: "Option") -> str:
+def _row(option: Option) -> str:
     default = f"`{option.default}`" if option.default else "off" if option.default is False else ""
     unnamed = [choice for choice in option.choices if choice not in option.help]
     choices = f"; one of {', '.join(f'`{choice}`' for choice in option.choices)}" if unnamed else ""

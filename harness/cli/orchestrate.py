@@ -5,21 +5,26 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harness import reading
 from harness.cli import printing
 from harness.cli.run_in_cluster import quantity
+from harness.collectors.http import Http, Timeouts
 from harness.in_cluster.manifests import KFP_TOKEN
 from harness.in_cluster.orchestrator import NAME, SCENARIOS, compiled, packed
 from harness.model.errors import ConfigError, ExitCode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from harness.model.http import Exchange
-    from harness.model.options import Option
-    from harness.plan.validate import Checked
+from harness.model.http import Exchange
+from harness.model.options import Option
+from harness.model.scenario import Scenario
+from harness.model.schedules import schedule_options
+from harness.plan.environment import credentials, platform_host
+from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER, SCHEDULE, named, settings
+from harness.plan.validate import Checked, check
+from harness.targets import kfp
+from harness.targets.discovery import find
+from harness.targets.kfp import HOST_VARIABLE, KfpTarget
 
 _INSIDE = "http://ml-pipeline.kubeflow:8888"
 # The options of a load test that hold for the step; files can't be named there.
@@ -35,12 +40,8 @@ _POD_DEFAULT = "access-ml-pipeline"  # Kubeflow's; it mounts the token into the 
 _CONNECT_S, _ANSWER_S = 5.0, 60.0
 
 
-def _options() -> "tuple[Option, ...]":
+def _options() -> tuple[Option, ...]:
     """The load test's options that the step is given."""
-    from harness.model.schedules import schedule_options
-    from harness.plan.options import OBSERVER, SCHEDULE, named
-    from harness.targets import kfp
-
     of_schedules = (option for option in schedule_options() if not option.file)
     of_observer = (option for option in OBSERVER if option.name in _OBSERVER)
     of_kfp = (option for option in kfp.OPTIONS if option.name in _KFP)
@@ -49,8 +50,6 @@ def _options() -> "tuple[Option, ...]":
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options: of the step, and of the load test that it runs."""
-    from harness.plan.options import CREDENTIALS, INSECURE
-
     parser.add_argument("--scenarios", required=True, help="CSV with id,scenario_name,…, or its address (s3://…)")
     parser.add_argument("--pipeline", required=True, help="compiled pipeline (IR YAML) that is run for each scenario")
     parser.add_argument("--image", required=True, help="image of the step, with Pipeswarm; the Dockerfile builds it")
@@ -80,9 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
         ConfigError: an option, the pipeline or the scenarios are wrong.
         TargetUnreachableError: the platform does not answer.
     """
-    from harness.plan.environment import platform_host
-    from harness.targets.kfp import HOST_VARIABLE
-
     host = arguments.host or platform_host(HOST_VARIABLE)
     if not host and not arguments.dry_run:
         raise ConfigError("no address of KFP", f"give --host, or set {HOST_VARIABLE}")
@@ -113,12 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _checked(arguments: argparse.Namespace, host: str) -> "Checked":
+def _checked(arguments: argparse.Namespace, host: str) -> Checked:
     """What the step will be given, checked here as far as the files are here."""
-    from harness.plan.options import settings
-    from harness.plan.validate import check
-    from harness.targets.discovery import find
-
     texts = {option.dest: getattr(arguments, option.dest) for option in _options()}
     texts["pipeline"] = arguments.pipeline
     texts["scenarios"] = "" if _ADDRESS in arguments.scenarios else arguments.scenarios
@@ -144,34 +136,23 @@ def _load(arguments: argparse.Namespace) -> list[str]:
 
 
 def _table(path: Path) -> bytes:
-    from harness import reading
-
     return reading.read_bytes(path, reading.MOST_TABLE_BYTES)
 
 
-def _exchange(arguments: argparse.Namespace, host: str) -> "Exchange":
-    from harness.collectors.http import Http, Timeouts
-    from harness.plan.environment import credentials
-    from harness.targets import kfp
-
+def _exchange(arguments: argparse.Namespace, host: str) -> Exchange:
     return Http(
         "orchestrate", host, credentials(arguments, kfp), Timeouts(_CONNECT_S, _ANSWER_S),
         verify_tls=not arguments.insecure,
     )  # fmt: skip
 
 
-def _set_up(options: "Mapping[str, str]", package: bytes | None, exchange: "Exchange") -> dict[str, str]:
+def _set_up(options: Mapping[str, str], package: bytes | None, exchange: Exchange) -> dict[str, str]:
     """Experiment, pipeline and version, as their ids; uploaded where they are missing."""
-    from harness.targets.kfp import KfpTarget
-
     return dict(KfpTarget(options, package=package).set_up(exchange).options)
 
 
-def _start(package: bytes, scenarios: str, namespace: str, exchange: "Exchange") -> str:
+def _start(package: bytes, scenarios: str, namespace: str, exchange: Exchange) -> str:
     """The id of the orchestrator's run. It has an experiment of its own: the load test watches that of its runs."""
-    from harness.model.scenario import Scenario
-    from harness.targets.kfp import KfpTarget
-
     digest = hashlib.sha256(package).hexdigest()[:12]
     options = {"experiment": _EXPERIMENT, "namespace": namespace, "pipeline_name": f"{NAME}-{digest}"}
     ids = _set_up(options, package, exchange)

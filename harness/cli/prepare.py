@@ -4,19 +4,32 @@ import argparse
 import difflib
 import json
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import yaml
+
+from harness import reading
+from harness.analysis.cost.resources import as_cores, as_memory
+from harness.analysis.waits.quickest import quickest_s
 from harness.cli import printing
+from harness.collectors.kubernetes.node_pools import NodePools
 from harness.model.errors import ConfigError, ExitCode
+from harness.planning.fit import demand_fit, offers_of
+from harness.planning.timelines import timeline_of
 from harness.prepare import options
-
-if TYPE_CHECKING:
-    from harness.prepare.check import Finding
-    from harness.prepare.settings import Resources, Settings
-    from harness.prepare.steps import Document
+from harness.prepare.changes import prepared
+from harness.prepare.check import Finding, check
+from harness.prepare.settings import Resources, Settings, checked, placement_of
+from harness.prepare.steps import Document
+from harness.simulator.profile.file import load_profile
+from harness.store import files
+from harness.targets.kfp.pipeline import read_ir
 
 _KFP = "from kfp.cli.__main__ import main; main()"  # the command kfp, which need not be on the path
 _NEWEST_SCHEMA = (2, 1)  # of the PipelineSpec: that of all kfp 2 compilers so far
@@ -44,8 +57,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the pipeline, or prepare it, show the changes and write the result."""
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
         path = arguments.pipeline
         compiled = _compiled(path, Path(folder)) if path.suffix == ".py" and path.is_file() else path
@@ -53,10 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepare(arguments: argparse.Namespace, compiled: Path) -> int:
-    from harness import reading
-    from harness.prepare.changes import prepared
-    from harness.store import files
-
     if arguments.run:
         raise ConfigError("--run is for --check", "leave it out, or give --check")
     settings = _settings_of(arguments)
@@ -76,20 +83,14 @@ def _prepare(arguments: argparse.Namespace, compiled: Path) -> int:
     return ExitCode.OK
 
 
-def _demand_fit(arguments: argparse.Namespace, documents: "Sequence[Document]") -> None:
-    from harness.planning.fit import demand_fit, offers_of
-
+def _demand_fit(arguments: argparse.Namespace, documents: Sequence[Document]) -> None:
     if name := arguments.profile:
-        from harness.simulator.profile.file import load_profile
-
         demand_fit(documents, offers_of(load_profile(name)), f"the profile '{name}'")
     if context := arguments.kube_context:
-        from harness.collectors.kubernetes.node_pools import NodePools
-
         demand_fit(documents, NodePools(context).offers(), f"the cluster '{context}'")
 
 
-def _diff(before: "Sequence[Document]", after: "Sequence[Document]", source: str, target: str) -> list[str]:
+def _diff(before: Sequence[Document], after: Sequence[Document], source: str, target: str) -> list[str]:
     old, new = (_dumped(each).decode().splitlines() for each in (before, after))
     return list(difflib.unified_diff(old, new, source, target, lineterm=""))
 
@@ -100,10 +101,6 @@ def _text(diff: Sequence[str], output: Path | None) -> str:
 
 
 def _check(arguments: argparse.Namespace, compiled: Path) -> int:
-    from harness import reading
-    from harness.prepare.check import check
-    from harness.prepare.settings import Settings, placement_of
-
     spot = placement_of([], [], [], arguments.spot).selector
     arguments.spot = ""
     if arguments.output is not None or _settings_of(arguments) != Settings():
@@ -117,14 +114,11 @@ def _check(arguments: argparse.Namespace, compiled: Path) -> int:
     return ExitCode.SLO_FAILED if found else ExitCode.OK
 
 
-def _quickest_s(run: Path) -> "Mapping[str, float]":
-    from harness.analysis.waits.quickest import quickest_s
-    from harness.planning.timelines import timeline_of
-
+def _quickest_s(run: Path) -> Mapping[str, float]:
     return quickest_s(timeline_of(run))
 
 
-def _listed(found: "Sequence[Finding]") -> str:
+def _listed(found: Sequence[Finding]) -> str:
     if not found:
         return "nothing would spoil a load test"
     tasks: dict[Finding, list[str]] = {}
@@ -137,20 +131,17 @@ def _listed(found: "Sequence[Finding]") -> str:
     return "\n".join(lines)
 
 
-def _settings_of(arguments: argparse.Namespace) -> "Settings":
+def _settings_of(arguments: argparse.Namespace) -> Settings:
     by_step = advice_of(arguments.resources) if arguments.resources else None
     return options.settings_of(arguments, caching=arguments.caching == "keep", by_step=by_step)
 
 
-def advice_of(path: Path) -> "Mapping[str, Resources]":
+def advice_of(path: Path) -> Mapping[str, Resources]:
     """The recommended resources by step, as ``pipeswarm resources RUN --json`` writes them.
 
     Raises:
         ConfigError: no such file, or not of that form.
     """
-    from harness import reading
-    from harness.prepare.settings import Resources, checked
-
     hint = "write it with: pipeswarm resources RUN --json > FILE"
     try:
         document = reading.parse_json(reading.read_bytes(path), path, hint)
@@ -169,15 +160,11 @@ def advice_of(path: Path) -> "Mapping[str, Resources]":
 
 def _quantity(name: str, amount: float | None) -> str:
     """Cores or bytes as a Kubernetes quantity; "" for none."""
-    from harness.analysis.cost.resources import as_cores, as_memory
-
     return "" if amount is None else (as_cores if name.startswith("cpu") else as_memory)(float(amount))
 
 
 def _read(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
     """The pipeline's bytes and documents, of a schema that is known."""
-    from harness.targets.kfp.pipeline import read_ir
-
     text, documents = read_ir(path)
     version = str(documents[0].get("schemaVersion", ""))
     numbers = re.match(r"(\d+)\.(\d+)", version)
@@ -191,8 +178,6 @@ def _read(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
 
 def _dumped(documents: Sequence[Mapping[str, Any]], heading: bytes = b"") -> bytes:
     """YAML as the SDK's compiler writes it."""
-    import yaml
-
     return heading + bytes(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True, encoding="utf-8"))
 
 
@@ -203,9 +188,6 @@ def _heading(text: bytes) -> bytes:
 
 def _compiled(source: Path, folder: Path) -> Path:
     """IR compiled from Python by the SDK, in a process of its own: the source may do anything."""
-    import subprocess
-    import sys
-
     target = folder / "pipeline.yaml"
     command = [sys.executable, "-B", "-c", _KFP, "dsl", "compile", "--py", str(source), "--output", str(target)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 (the user's own file)

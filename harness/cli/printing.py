@@ -17,6 +17,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print nothing on stdout")
 
 
+def configure_effects(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Declare ``--no-what-if``."""
+    parser.add_argument("--no-what-if", action="store_true", help="do not predict what the findings' fixes would bring")
+
+
 def show(arguments: argparse.Namespace, text: Callable[[], str], document: Callable[[], str]) -> None:
     """Print the result as the options ask; only the requested form is computed."""
     if arguments.json:

@@ -4,19 +4,35 @@ With ``--findings`` it only looks at the records so far; a folder of runs gets a
 """
 
 import argparse
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harness.analysis.result import Result, analyse
+from harness.analysis.waits.phases_table import phases_table
+from harness.analysis.waits.waits import waits
 from harness.cli import findings, index, printing, traces
+from harness.detectors import diagnose
+from harness.detectors.ranking import ranked
+from harness.model import Node
 from harness.model.arguments import count, duration_above_0
+from harness.model.errors import ConfigError
 from harness.plan.trace_exporter import exporter_module
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.analysis.result import Result
-    from harness.store.folder import RunFolder
+from harness.planning.summaries import keep
+from harness.planning.sweeps import open_workers, usable_cores
+from harness.planning.timelines import timeline_in
+from harness.planning.what_if import expected_effects
+from harness.store.baselines import find_baseline, keep_baseline, kept_baseline
+from harness.store.derived import write_phases
+from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN, RunFolder
+from harness.store.prices import keep_prices, parse_price, read_prices
+from harness.store.reasons import keep_reasons
+from harness.store.recovery import recover, sentences
+from harness.store.spools import leftovers
+from harness.store.tables import read, release_memory, seal
+from reports import document, junit, markdown, page
+from reports.summary import summary
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="your own rows of the catalogue of stated reasons (docs/reference/reasons.md), in YAML; kept with the run",
     )
-    configure_effects(parser)
+    printing.configure_effects(parser)
     printing.configure(parser)
     looking = parser.add_argument_group("a running test")
     looking.add_argument(
@@ -69,15 +85,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--recent", type=count, default=7, metavar="RUNS", help="runs to judge by --changes (7)")
 
 
-def configure_effects(parser: "argparse._ArgumentGroup | argparse.ArgumentParser") -> None:
-    """Declare ``--no-what-if``."""
-    parser.add_argument("--no-what-if", action="store_true", help="do not predict what the findings' fixes would bring")
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Do what is asked of a run, or of a folder of runs."""
-    from harness.store.folder import RunFolder
-
     if arguments.changes or index.holds_runs(arguments.run):
         return index.show(arguments)
     if arguments.findings:
@@ -87,12 +96,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Keep the given prices and baseline, write the reports; the exit code is the run's own."""
-    from harness.model import Node
-    from harness.store.baselines import find_baseline, keep_baseline
-    from harness.store.folder import RunFolder
-    from harness.store.prices import keep_prices, parse_price, read_prices
-    from harness.store.tables import read
-
     folder = RunFolder.open(arguments.run)
     if arguments.price or arguments.prices:
         nodes = read(folder, Node)
@@ -105,9 +108,6 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.otel:
         exporter_module()
     if arguments.reasons:
-        from harness.model.errors import ConfigError
-        from harness.store.reasons import keep_reasons
-
         try:
             keep_reasons(folder, arguments.reasons)
         except OSError as error:
@@ -118,33 +118,22 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.otel:
         printing.note(arguments, traces.export(folder))
     if arguments.open:
-        from harness.store.folder import REPORT_HTML
-
         printing.browse(folder.path / REPORT_HTML)
     return code
 
 
-def _recovered(folder: "RunFolder") -> "Sequence[str]":
+def _recovered(folder: RunFolder) -> Sequence[str]:
     """Add what an interrupted load left elsewhere; its spools stay, for this folder may be a copy."""
-    from harness.cli.recover import said
-    from harness.model.errors import ConfigError
-    from harness.store.recovery import recover
-    from harness.store.spools import leftovers
-
     try:
         merged, found = recover(folder)
     except (ConfigError, OSError) as error:  # its test is still running, or the disk is full
         waiting = ", ".join(map(str, leftovers(folder.read_plan().id or "-")))
         return (f"warning: its records wait in {waiting}: {error}",) if waiting else ()
-    return said({spool: recovered for spool, recovered in merged.items() if recovered.records}, found)
+    return sentences({spool: recovered for spool, recovered in merged.items() if recovered.records}, found)
 
 
-def write(folder: "RunFolder", arguments: argparse.Namespace) -> int:
+def write(folder: RunFolder, arguments: argparse.Namespace) -> int:
     """Write the reports and print the verdict as `arguments` (json, quiet) ask for; return the run's exit code."""
-    from harness.store.folder import REPORT_HTML
-    from reports import document
-    from reports.summary import summary
-
     result = rebuild(folder, what_if=not arguments.no_what_if)
     printing.show(
         arguments,
@@ -154,7 +143,7 @@ def write(folder: "RunFolder", arguments: argparse.Namespace) -> int:
     return result.exit_code
 
 
-def rebuild(folder: "RunFolder", *, what_if: bool = False) -> "Result":
+def rebuild(folder: RunFolder, *, what_if: bool = False) -> Result:
     """Seal and analyse a recorded run, and write its reports into its folder.
 
     The same folder gives the same bytes on every machine. With `what_if` they say what the findings' fixes would bring.
@@ -162,23 +151,6 @@ def rebuild(folder: "RunFolder", *, what_if: bool = False) -> "Result":
     Raises:
         ConfigError: the folder's manifest, an SLO in it, or its baseline can't be understood.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from harness.analysis.result import analyse
-    from harness.analysis.waits.phases_table import phases_table
-    from harness.analysis.waits.waits import waits
-    from harness.detectors import diagnose
-    from harness.detectors.ranking import ranked
-    from harness.planning.summaries import keep
-    from harness.planning.sweeps import open_workers, usable_cores
-    from harness.planning.timelines import timeline_in
-    from harness.planning.what_if import expected_effects
-    from harness.store.baselines import kept_baseline
-    from harness.store.derived import write_phases
-    from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
-    from harness.store.tables import release_memory, seal
-    from reports import document, junit, markdown, page
-
     seal(folder)
     timeline = timeline_in(folder)
     release_memory()

@@ -4,14 +4,13 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harness.analysis.cost.resources import Fit, StepNeed, as_cores, as_memory, fits, step_needs
 from harness.cli import printing
 from harness.model.errors import ConfigError, ExitCode
+from harness.planning.pipeline_requests import requests_by_task
 from harness.planning.timelines import timeline_of
-
-if TYPE_CHECKING:
-    from harness.analysis.cost.resources import Fit, StepNeed
+from harness.store.folder import PIPELINE, RunFolder
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the run folder, derive requests per step, and print them with the runs per node."""
-    from harness.analysis.cost.resources import fits, step_needs
-    from harness.planning.pipeline_requests import requests_by_task
-    from harness.store.folder import PIPELINE, RunFolder
-
     timeline = timeline_of(arguments.run)
     folder = RunFolder.open(arguments.run)
     current = requests_by_task(folder.read_bytes(PIPELINE)) if folder.has(PIPELINE) else {}
@@ -40,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _json(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tuple[Fit, ...]") -> str:
+def _json(needs: tuple[StepNeed, ...], before: tuple[Fit, ...], after: tuple[Fit, ...]) -> str:
     document = {
         "steps": [asdict(need) | {"line": need.line} for need in needs],
         "fit_now": [asdict(fit) | {"sentence": fit.sentence} for fit in before],
@@ -49,9 +44,7 @@ def _json(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tupl
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _text(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tuple[Fit, ...]") -> str:
-    from harness.analysis.cost.resources import as_cores, as_memory
-
+def _text(needs: tuple[StepNeed, ...], before: tuple[Fit, ...], after: tuple[Fit, ...]) -> str:
     rows = [["step", "pods", "CPU p95", "max", "request", "memory p95", "max", "request", "advice", "OOM", "throttled"]]
     for need in needs:
         cpu_now = "–" if need.now.cpu_request is None else as_cores(need.now.cpu_request)

@@ -7,18 +7,30 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import yaml
 
 from harness.cli.load import CONFIG
+from harness.collectors.collector import ObserverSettings
+from harness.collectors.kubernetes.kube_api import connect
+from harness.collectors.rights import RIGHTS
+from harness.collectors.source_health import UnreachableError
+from harness.in_cluster import inputs
+from harness.in_cluster.account import ACCOUNT, Rule, account, argo_rules
+from harness.in_cluster.inputs import Inputs
+from harness.in_cluster.job import FETCHED, SENT, ClusterTest
+from harness.in_cluster.manifests import Manifest, belongings, job
+from harness.in_cluster.objects import check_address
+from harness.in_cluster.pod_state import Step
+from harness.in_cluster.running import RunningTest, follow, start
 from harness.model.arguments import count_or_0
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
-
-if TYPE_CHECKING:
-    from harness.in_cluster.account import Rule
-    from harness.in_cluster.inputs import Inputs
-    from harness.in_cluster.job import ClusterTest
-    from harness.in_cluster.manifests import Manifest
-    from harness.in_cluster.running import RunningTest
+from harness.model.inert import for_output
+from harness.plan.kubeconfig import HOST
+from harness.plan.options import declared, settings
+from harness.plan.validate import check
+from harness.store.names import demand_free, safe_name
+from harness.targets.discovery import find, names
 
 _LONGEST_NAME = 50  # a Job's pods and the workers' Job add to it; labels hold 63 characters
 _QUANTITY = re.compile(r"\d+(\.\d+)?(m|[kMGT]i?)?")
@@ -40,9 +52,6 @@ _OURS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the Job; the target's and Locust's come after the target."""
-    from harness.in_cluster.account import ACCOUNT
-    from harness.targets.discovery import names
-
     parser.epilog = "The exit code is that of the test. Files that options name are sent along, up to 1 MiB together."
     parser.allow_abbrev = False  # --runs after the target is no abbreviation of --runs-dir
     parser.add_argument("--image", required=True, help="image with Pipeswarm; the Dockerfile builds it")
@@ -85,11 +94,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         sys.stdout.write(_printed(_test(arguments, inputs, run_name, options, arguments.namespace or "default")))
         return ExitCode.OK
-    from harness.collectors.collector import ObserverSettings
-    from harness.collectors.kubernetes.kube_api import connect
-    from harness.collectors.source_health import UnreachableError
-    from harness.in_cluster.running import start
-    from harness.store.names import demand_free
 
     demand_free(arguments.runs_dir, run_name, overwrite=False)
     try:
@@ -102,14 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     return _attend(running, test, arguments.runs_dir)
 
 
-def _checked(arguments: argparse.Namespace) -> "tuple[Inputs, str, argparse.Namespace]":
+def _checked(arguments: argparse.Namespace) -> tuple[Inputs, str, argparse.Namespace]:
     """The inputs, the name of the run, and the test's options; as much is checked as this machine can."""
-    from harness.in_cluster import inputs
-    from harness.in_cluster.job import FETCHED, SENT
-    from harness.in_cluster.objects import check_address
-    from harness.store.names import safe_name
-    from harness.targets.discovery import find
-
     given = [word for word in arguments.options if word != "--headless"]
     config = inputs.config_of(given) or (Path(CONFIG) if Path(CONFIG).is_file() else None)
     configured = inputs.settings_of(config) if config else {}
@@ -129,9 +127,6 @@ def _checked(arguments: argparse.Namespace) -> "tuple[Inputs, str, argparse.Name
 
 def _parsed(target: str, given: Sequence[str], configured: Mapping[str, object]) -> argparse.Namespace:
     """The options of the test, as texts."""
-    from harness.plan.options import declared
-    from harness.targets.discovery import find
-
     platform = find(target)
     parser = argparse.ArgumentParser(prog=f"pipeswarm run-in-cluster … {target}", add_help=False, allow_abbrev=False)
     parser.add_argument("-H", "--host", default="")
@@ -156,10 +151,6 @@ def _check_test(target: str, options: argparse.Namespace) -> None:
     Raises:
         ConfigError: it can't work.
     """
-    from harness.plan.options import settings
-    from harness.plan.validate import check
-    from harness.targets.discovery import find
-
     platform = find(target)
     check(settings(options, str(options.host), platform), target, platform)
     if not options.host:
@@ -167,10 +158,8 @@ def _check_test(target: str, options: argparse.Namespace) -> None:
 
 
 def _test(
-    arguments: argparse.Namespace, inputs: "Inputs", run_name: str, options: argparse.Namespace, namespace: str
-) -> "ClusterTest":
-    from harness.in_cluster.job import ClusterTest
-
+    arguments: argparse.Namespace, inputs: Inputs, run_name: str, options: argparse.Namespace, namespace: str
+) -> ClusterTest:
     plain = re.sub(r"[^a-z0-9]+", "-", run_name.lower()).strip("-")
     return ClusterTest(
         name=f"pipeswarm-{plain}"[:_LONGEST_NAME].rstrip("-"), run=run_name, namespace=namespace,
@@ -183,11 +172,8 @@ def _test(
     )  # fmt: skip
 
 
-def _rules(arguments: argparse.Namespace, options: argparse.Namespace, namespace: str) -> "tuple[Rule, ...]":
+def _rules(arguments: argparse.Namespace, options: argparse.Namespace, namespace: str) -> tuple[Rule, ...]:
     """What our account needs beside looking; one that the user names is the user's business."""
-    from harness.in_cluster.account import ACCOUNT, argo_rules
-    from harness.plan.kubeconfig import HOST
-
     if arguments.target != "argo" or options.host != HOST or arguments.service_account != ACCOUNT:
         return ()
     if options.namespace not in {"", namespace}:
@@ -196,21 +182,14 @@ def _rules(arguments: argparse.Namespace, options: argparse.Namespace, namespace
     return argo_rules(getattr(options, "from"), options.cleanup)
 
 
-def _account(test: "ClusterTest") -> "list[Manifest]":
+def _account(test: ClusterTest) -> list[Manifest]:
     """The account that may observe, and nothing else; one that the user names is the user's business."""
-    from harness.collectors.rights import RIGHTS
-    from harness.in_cluster.account import ACCOUNT, account
-
     if test.account != ACCOUNT:
         return []
     return account(test.namespace, [right.rule() for right in RIGHTS])
 
 
-def _printed(test: "ClusterTest") -> str:
-    import yaml
-
-    from harness.in_cluster.manifests import belongings, job
-
+def _printed(test: ClusterTest) -> str:
     class Dumper(yaml.SafeDumper):
         """Without references, and with files as blocks of lines."""
 
@@ -225,11 +204,8 @@ def _printed(test: "ClusterTest") -> str:
     return yaml.dump_all(manifests, Dumper=Dumper, sort_keys=False, width=120)
 
 
-def _attend(running: "RunningTest", test: "ClusterTest", runs_dir: Path) -> int:
+def _attend(running: RunningTest, test: ClusterTest, runs_dir: Path) -> int:
     """Follow the test to its end and bring its folder home; Ctrl-C ends the test, a second one leaves it alone."""
-    from harness.in_cluster.pod_state import Step
-    from harness.in_cluster.running import follow
-
     try:
         try:
             state = follow(running, _write, _say, time.sleep)
@@ -253,7 +229,7 @@ def _attend(running: "RunningTest", test: "ClusterTest", runs_dir: Path) -> int:
     return state.exit_code
 
 
-def _bring_home(running: "RunningTest", test: "ClusterTest", runs_dir: Path) -> None:
+def _bring_home(running: RunningTest, test: ClusterTest, runs_dir: Path) -> None:
     """Say where the run folder is; the test's exit code stands even if it can't be brought here."""
     places = [f"volume {test.volume}"] * bool(test.volume) + [f"{test.upload_to}/{test.run}"] * bool(test.upload_to)
     try:
@@ -266,13 +242,9 @@ def _bring_home(running: "RunningTest", test: "ClusterTest", runs_dir: Path) -> 
 
 
 def _write(line: str) -> None:
-    from harness.model.inert import for_output
-
     sys.stdout.write(for_output(line) + "\n")
     sys.stdout.flush()
 
 
 def _say(text: str) -> None:
-    from harness.model.inert import for_output
-
     sys.stderr.write(for_output(text) + "\n")

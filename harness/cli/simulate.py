@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli import adapter, corpus, printing, report
+from harness.cli import adapter, corpus, printing
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.schedules import Concurrency, Replay
 from harness.simulator import commands
@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--calibrate-from", type=Path, metavar="RUN",
             help="take nodes, limits and durations from a recorded run",
         )  # fmt: skip
-    report.configure_effects(running)
+    printing.configure_effects(running)
     running.add_argument("--no-report", action="store_true", help="write the records, but no report")
     printing.configure(running)
     adapter.configure(
@@ -265,4 +265,6 @@ def _finish(arguments: argparse.Namespace, folder: "RunFolder") -> int:
     if arguments.no_report:
         printing.show(arguments, lambda: f"run: {folder.path}", lambda: json.dumps({"run": str(folder.path)}))
         return ExitCode.OK
+    from harness.cli import report
+
     return report.write(folder, arguments)

@@ -5,7 +5,14 @@ from pathlib import Path
 
 from harness.cli import printing, sweeping
 from harness.cli.sweep_bar import SweepBar
+from harness.cli.what_if_text import as_json, as_text
+from harness.detectors import diagnose
 from harness.model.errors import ExitCode
+from harness.planning.identify import identify, recorded_test
+from harness.planning.timelines import timeline_of
+from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
+from harness.simulator.profile.file import load_profile
+from harness.store.folder import RunFolder
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,14 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the predictions; without a model that reproduces the test there are none, and the exit code is 4."""
-    from harness.cli.what_if_text import as_json, as_text
-    from harness.detectors import diagnose
-    from harness.planning.identify import identify, recorded_test
-    from harness.planning.timelines import timeline_of
-    from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
-    from harness.simulator.profile.file import load_profile
-    from harness.store.folder import RunFolder
-
     swept = [each for text in arguments.sweep for each in parse_sweep(text)]
     profile = load_profile(arguments.profile) if arguments.profile else None
     timeline = timeline_of(arguments.run)

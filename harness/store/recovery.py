@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ import orjson
 
 from harness.model.errors import ConfigError
 from harness.model.records import Event, Sample, Span, Submission
+from harness.model.units import counted
 from harness.store.checks import problem
 from harness.store.claims import Claim
 from harness.store.folder import KINDS, MANIFEST, MOST_RECORDS, REPORT, RunFolder, encode
@@ -34,6 +35,14 @@ class Recovered:
         return (
             f"{self.arrivals:,} arrivals recovered ({self.records:,} records; {self.known:,} known already{left_out})"
         )
+
+
+def sentences(merged: Mapping[Path, Recovered], found: int) -> list[str]:
+    """What was added, one sentence for each source; nothing where all was known."""
+    sentences = [f"{spool}: {recovered}" for spool, recovered in merged.items()]
+    if found:
+        sentences.append(f"{counted(found, 'run')} that the load had not recorded: found on the platform, and added")
+    return sentences
 
 
 def merge_spool(folder: RunFolder, path: Path) -> Recovered:

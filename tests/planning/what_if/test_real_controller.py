@@ -13,8 +13,8 @@ from harness.detectors import diagnose
 from harness.detectors.ranking import ranked
 from harness.model.findings import Diagnosis, Evidence, Finding, Validity
 from harness.planning.identify import identify, recorded_test
-from harness.planning.observations import timeline_of
 from harness.planning.sweeps import Workers
+from harness.planning.timelines import timeline_of
 from harness.planning.what_if import Scenario, expected_effects, parse_change, predict
 from harness.store import RunFolder
 from harness.store.tables import seal
