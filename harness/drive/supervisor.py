@@ -1,4 +1,4 @@
-"""Runs one command and prints what it took and used, as one line of JSON; `process_client` starts it for each run.
+"""Runs one command and prints what it took and used, as one line of JSON; `clients` starts it for each run.
 
 A script that imports nothing of ours, so that it starts quickly. It adopts the orphans of its command, so that no
 process is lost, and ends everything when the load closes its stdin.

@@ -5,25 +5,9 @@ import time
 from collections.abc import Callable, Iterable
 
 from harness.collectors.collector import Observation
+from harness.collectors.runs import messages
 from harness.collectors.runs.arrivals import is_closed
 from harness.collectors.runs.known_runs import KnownRuns
-from harness.collectors.runs.messages import (
-    AskPage,
-    AskTasks,
-    ClusterHint,
-    Command,
-    Event,
-    Instant,
-    LedgerGrew,
-    Note,
-    PageListed,
-    PollFailed,
-    Record,
-    Started,
-    Stopping,
-    Tick,
-    Wait,
-)
 from harness.collectors.runs.poll_policy import PollPolicy
 from harness.collectors.runs.poller import RunPoller
 from harness.collectors.runs.tasks import record_tasks
@@ -69,7 +53,7 @@ class RunListing:
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
-        event: Event | None = Started(self._now())
+        event: messages.Event | None = messages.Started(self._now())
         while event is not None:
             event = self.perform(self.poller.on(event), stop)
         self._health.end()
@@ -80,47 +64,47 @@ class RunListing:
             return None
         return LiveObserver(runs=self._known.counts(), ends_at=self.poller.counted_at)
 
-    def perform(self, commands: Iterable[Command], stop: threading.Event) -> Event | None:
+    def perform(self, commands: Iterable[messages.Command], stop: threading.Event) -> messages.Event | None:
         """Carry out `commands`; returns the event that the last of them asks for, if it does."""
         journal = self._observation.journal
-        event: Event | None = None
+        event: messages.Event | None = None
         for command in commands:
             match command:
-                case Record(record):
+                case messages.Record(record):
                     journal.write(record)
-                case Note(reason, source, message):
+                case messages.Note(reason, source, message):
                     journal.note(reason, source, message)
-                case AskTasks(run):
+                case messages.AskTasks(run):
                     assert isinstance(self._observation.target, DescribesTasks)
                     record_tasks(self._observation, self._observation.target, self._exchange, run)
-                case AskPage(token):
+                case messages.AskPage(token):
                     event = self._list(token)
-                case Wait(seconds):
+                case messages.Wait(seconds):
                     stopping = stop.wait(seconds)
                     self.look()
-                    event = Stopping() if stopping else Tick(self._now())
+                    event = messages.Stopping() if stopping else messages.Tick(self._now())
         return event
 
     def look(self) -> None:
         """Tell the poller what ledger and cluster show now."""
         stage = str(self._observation.folder.read_live("load").get("stage", ""))
-        self.poller.on(LedgerGrew(self._ledger.read(), stage))
-        self.poller.on(ClusterHint(self._observation.activity))
+        self.poller.on(messages.LedgerGrew(self._ledger.read(), stage))
+        self.poller.on(messages.ClusterHint(self._observation.activity))
         self._observation.activity.runs = self.poller.runs
 
-    def _list(self, token: str) -> PageListed | PollFailed:
+    def _list(self, token: str) -> messages.PageListed | messages.PollFailed:
         self.look()
         begun_s = self._clock()
         try:
             page = self._listing.list_runs(self._exchange, token)
         except TargetUnreachableError as error:
-            return PollFailed(self._now(), self._health.failed(error))
+            return messages.PollFailed(self._now(), self._health.failed(error))
         self._health.answered()
         now = self._now()
-        return PageListed(now, page, now.s - begun_s)
+        return messages.PageListed(now, page, now.s - begun_s)
 
-    def _now(self) -> Instant:
-        return Instant(self._clock(), self._observation.journal.now())
+    def _now(self) -> messages.Instant:
+        return messages.Instant(self._clock(), self._observation.journal.now())
 
 
 def _policy(observation: Observation) -> PollPolicy:

@@ -17,15 +17,14 @@ from harness.model.http import Exchange, HttpRequest
 from harness.model.options import Option
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
+from harness.targets.answers import document, error_text
 from harness.targets.argo.api import (
     KUBERNETES,
     Paths,
     controller_version,
     create_missing,
     demand_listing,
-    error_text,
     find_api,
-    parsed,
     read_template,
     try_out,
 )
@@ -164,7 +163,7 @@ class ArgoTarget:
             )
         if answer.status // 100 != 2:
             raise RejectedError(answer.status, error_text(answer))
-        if (parsed(answer).get("metadata") or {}).get("name") != name:
+        if ((document(answer) or {}).get("metadata") or {}).get("name") != name:
             raise RejectedError(answer.status, f"not a workflow: {error_text(answer)}")
         return name
 

@@ -12,18 +12,16 @@ import orjson
 
 from harness.model.argo_manifest import GROUP_VERSION
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, html_page, redirection
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, redirection
+from harness.targets.answers import JSON, REDIRECT_HINT, document, error_text, hint_for, refusal_hint
 from harness.targets.kube_service import is_unserved
-from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
 
-JSON = {"content-type": "application/json"}
 MERGE_PATCH = {"content-type": "application/merge-patch+json"}
 KUBERNETES, SERVER = "kubernetes", "server"
 _VERSION = "/api/v1/version"  # of an Argo server
 _CONTROLLER = "workflow-controller"  # the Deployment in Argo's and KFP's manifests; a Helm chart puts its name in front
 _LONGEST_VERSION = 100
 _ROOT = f"/apis/{GROUP_VERSION}"
-_MAX_ERROR_TEXT = 500
 _HOST_HINT = (
     "give --host kubeconfig for the cluster of your kubeconfig, or the address of a Kubernetes API or of an Argo server"
 )
@@ -79,21 +77,21 @@ class Paths:
         body = {"namespace": self.namespace, "workflow": workflow}
         return HttpRequest("POST", f"{self.workflows}/lint", orjson.dumps(body), JSON)
 
-    def object(self, document: Mapping[str, Any]) -> HttpRequest:
+    def object(self, manifest: Mapping[str, Any]) -> HttpRequest:
         """The request that creates a template or a ConfigMap.
 
         Raises:
             ConfigError: an Argo server creates no ConfigMaps.
         """
-        kind = str(document["kind"])
+        kind = str(manifest["kind"])
         if kind != "ConfigMap":
-            body = document if self.api == KUBERNETES else {"namespace": self.namespace, "template": document}
+            body = manifest if self.api == KUBERNETES else {"namespace": self.namespace, "template": manifest}
             return HttpRequest("POST", self.templates(kind), orjson.dumps(body), JSON)
         if self.api != KUBERNETES:
-            name = document["metadata"]["name"]
+            name = manifest["metadata"]["name"]
             raise ConfigError(f"an Argo server can't create the ConfigMap {name}", "create it with kubectl apply")
         path = f"/api/v1/namespaces/{quote(self.namespace)}/configmaps"
-        return HttpRequest("POST", path, orjson.dumps(document), JSON)
+        return HttpRequest("POST", path, orjson.dumps(manifest), JSON)
 
     def shutdown(self, name: str, how: str) -> HttpRequest:
         """The request that ends a running workflow; `how` is Terminate or Stop."""
@@ -111,7 +109,7 @@ def find_api(exchange: Exchange) -> tuple[str, str]:
     """
     answer = exchange(HttpRequest("GET", _ROOT))
     _refuse_strangers(answer, f"GET {_ROOT}")
-    found = parsed(answer)
+    found = document(answer) or {}
     if answer.status == _FOUND and "resources" in found:
         return KUBERNETES, ""
     if found.get("kind") == "Status" and answer.status == _NOT_FOUND and not is_unserved(error_text(answer)):
@@ -120,7 +118,7 @@ def find_api(exchange: Exchange) -> tuple[str, str]:
         )
     answer = exchange(HttpRequest("GET", _VERSION))
     _refuse_strangers(answer, f"GET {_VERSION}")
-    if answer.status == _FOUND and "version" in (found := parsed(answer)):
+    if answer.status == _FOUND and "version" in (found := document(answer) or {}):
         return SERVER, str(found["version"] or "")[:_LONGEST_VERSION]
     raise TargetUnreachableError(
         f"GET {_VERSION} answered {answer.status} {error_text(answer)}: this is neither a Kubernetes API nor "
@@ -135,7 +133,7 @@ def controller_version(exchange: Exchange, namespaces: tuple[str, ...]) -> str:
         path = f"/apis/apps/v1/namespaces/{quote(namespace)}/deployments"
         answer = exchange(HttpRequest("GET", path, most_bytes=LONG_ANSWER))
         if answer.status == _FOUND:
-            for image in _controller_images(parsed(answer)):
+            for image in _controller_images(document(answer) or {}):
                 named, _, digest = image.rpartition("/")[2].partition("@")
                 if version := named.partition(":")[2] or digest:
                     return version[:_LONGEST_VERSION]
@@ -185,7 +183,7 @@ def read_template(exchange: Exchange, paths: Paths, kind: str, name: str) -> dic
 
 def _known(exchange: Exchange, paths: Paths, kind: str) -> str:
     answer = exchange(HttpRequest("GET", paths.templates(kind), most_bytes=LONG_ANSWER))
-    items = parsed(answer).get("items") or ()
+    items = (document(answer) or {}).get("items") or ()
     names = ", ".join(sorted(str(each["metadata"]["name"]) for each in items))
     return f"there are: {names}" if names else f"create it with kubectl apply, or look it up: kubectl get {kind}"
 
@@ -258,26 +256,7 @@ def demand(answer: HttpAnswer, where: str) -> dict[str, Any]:
     _refuse_strangers(answer, where)
     if answer.status not in {_FOUND, _CREATED}:
         raise TargetUnreachableError(f"{where} answered {answer.status} {error_text(answer)}", _HOST_HINT)
-    found = parsed(answer)
+    found = document(answer)
     if not found:
         raise TargetUnreachableError(f"{where} answered {error_text(answer)} instead of JSON", _HOST_HINT)
     return found
-
-
-def parsed(answer: HttpAnswer) -> dict[str, Any]:
-    """The object in an answer's body; empty if there is none."""
-    try:
-        found = orjson.loads(answer.body)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def error_text(answer: HttpAnswer) -> str:
-    """The message in an answer's body, or what kind of page it is instead."""
-    if away := redirection(answer):
-        return away
-    message = parsed(answer).get("message")
-    if message:
-        return str(message)[:_MAX_ERROR_TEXT]
-    return html_page(answer.body) or answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"

@@ -19,6 +19,7 @@ from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import COMPUTING, FAILED, QUEUED, SUCCEEDED
 from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
+from harness.targets.answers import JSON, MOST_TEXT, document, error_text
 from harness.targets.completed_run import CompletedRun, Part
 from harness.targets.dask_tenants.objects import (
     CLUSTER,
@@ -39,12 +40,10 @@ from harness.targets.target import RejectedError, SetUp
 
 Pods = Sequence[Mapping[str, Any]]
 _ROOT = f"/apis/{GROUP_VERSION}"
-_JSON = {"content-type": "application/json"}
 _LOOK_S = 1.0
 _INVALID, _NOT_FOUND, _TOO_MANY = 422, 404, 429
 _BACKGROUND = "propagationPolicy=Background"
 _CLOSING_S = 120.0  # a pod has 30 s to end
-_MAX_ERROR_TEXT = 500
 _NEEDED = {"daskclusters", "daskautoscalers"}
 _QUOTA = re.compile(r"exceeded quota: ([^,]+)")
 _UNCOUNTED = re.compile(r"status unknown for quota: ([^,]+)")  # the quota, or the type it counts, is new
@@ -98,7 +97,7 @@ class KubeTenants:
                 f"GET {_ROOT} is refused: {answer.status} {error_text(answer)}",
                 "give a bearer token with --token-file, or --host kubeconfig",
             )
-        found = {str(each.get("name")) for each in _document(answer).get("resources") or ()}
+        found = {str(each.get("name")) for each in (document(answer) or {}).get("resources") or ()}
         if answer.status != 200 or not found >= _NEEDED:
             raise TargetUnreachableError(
                 f"the Dask Kubernetes operator is not there: GET {_ROOT} answered {answer.status} {error_text(answer)}",
@@ -216,16 +215,16 @@ class _Session:
         path = f"{root}/namespaces/{quote(self._namespace, safe='')}/{plural}"
         return f"{path}/{quote(name, safe='')}" if name else path
 
-    def _create(self, plural: str, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _create(self, plural: str, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         """Create an object, once; returns it as the server has it.
 
         Raises:
             RejectedError: it is refused.
         """
-        answer = self._exchange(HttpRequest("POST", self._path(plural), orjson.dumps(document), _JSON))
-        found = _document(answer)
+        answer = self._exchange(HttpRequest("POST", self._path(plural), orjson.dumps(manifest), JSON))
+        found = document(answer) or {}
         if answer.status // 100 != 2 or not (found.get("metadata") or {}).get("uid"):
-            raise RejectedError(answer.status, refusal(answer, str(document["kind"]), self._namespace))
+            raise RejectedError(answer.status, refusal(answer, str(manifest["kind"]), self._namespace))
         return found
 
     def _delete(self) -> None:
@@ -250,7 +249,7 @@ class _Session:
             return ()
         if answer.status != 200:
             raise RejectedError(answer.status, refusal(answer, plural, self._namespace))
-        found: Pods = _document(answer).get("items") or ()
+        found: Pods = (document(answer) or {}).get("items") or ()
         return found
 
     # --- waiting --------------------------------------------------------------------------------------------------
@@ -315,7 +314,7 @@ def _stage_is_over(pods: Pods) -> bool:
             ]
             said = [f"exit code {end.get('exitCode')}: {end.get('message') or end.get('reason') or ''}" for end in ends]
             why = "; ".join(filter(None, (status.get("reason"), status.get("message"), *said)))
-            raise _FailedError(f"the stage failed: {why[-_MAX_ERROR_TEXT:].strip()}")
+            raise _FailedError(f"the stage failed: {why[-MOST_TEXT:].strip()}")
         if status.get("phase") == "Succeeded":
             return True
     return False
@@ -335,7 +334,7 @@ def _hindrances(pods: Pods) -> list[str]:
         texts = [str(unplaced.get("message") or unplaced.get("reason"))] if unplaced else []
         texts += [f"{each.get('reason')}: {each['message']}" for each in waits if each.get("message")]
         component = (pod["metadata"].get("labels") or {}).get(COMPONENT, "pod")
-        said += [f"{component}: {text[:_MAX_ERROR_TEXT]}" for text in texts]
+        said += [f"{component}: {text[:MOST_TEXT]}" for text in texts]
     return said
 
 
@@ -366,17 +365,3 @@ def quota_first(message: str) -> str:
     """A message about an exceeded quota, which is named first."""
     found = _QUOTA.search(message)
     return f"the quota {found[1]} is used up: {message}" if found else message
-
-
-def _document(answer: HttpAnswer) -> Mapping[str, Any]:
-    try:
-        found = orjson.loads(answer.body)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def error_text(answer: HttpAnswer) -> str:
-    """The message of a `Status`, or else the beginning of the body."""
-    message = _document(answer).get("message")
-    return str(message or answer.body.decode(errors="replace").strip() or "nothing")[:_MAX_ERROR_TEXT]

@@ -20,9 +20,10 @@ from harness.model.options import Option
 from harness.model.phases import FAILED
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
+from harness.targets.answers import JSON
 from harness.targets.completed_run import CompletedRun
 from harness.targets.hetida.answers import completed_run, error_text, parse_expectations
-from harness.targets.hetida.api import JSON, Backend, release, round_trip_s
+from harness.targets.hetida.api import Backend, release, round_trip_s
 from harness.targets.hetida.transformation import (
     Transformation,
     execution_of,

@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.model.http import HttpAnswer, html_page, redirection
+from harness.model.http import HttpAnswer
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, SENDING, SUCCEEDED
+from harness.targets import answers
 from harness.targets.completed_run import CompletedRun
 
 # Headers in which load balancers and pods commonly name the worker that answered.
 WORKER_HEADERS = ("x-worker", "x-pod-name", "x-upstream-addr", "x-upstream", "x-served-by")
-_MAX_ERROR_TEXT = 500
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
@@ -127,26 +127,22 @@ def _error(body: Mapping[str, Any]) -> str:
     error = body.get("error")
     if not isinstance(error, Mapping):
         text = str(error or body.get("traceback") or "the result is not ok, and no error is given")
-        return text.strip().splitlines()[-1][:_MAX_ERROR_TEXT]
+        return text.strip().splitlines()[-1][: answers.MOST_TEXT]
     operator_info = error.get("operator_info") or {}
     place = " / ".join(((operator_info.get("hierarchy_in_workflow") or {}).get("by_name")) or ())
     parts = [str(error.get("process_stage") or ""), f"operator {place}" if place else ""]
     parts.append(": ".join(str(error[key]) for key in ("type", "message") if error.get(key)))
-    return " · ".join(part for part in parts if part)[:_MAX_ERROR_TEXT]
+    return " · ".join(part for part in parts if part)[: answers.MOST_TEXT]
 
 
 def error_text(answer: HttpAnswer) -> str:
     """The error in an answer without a result: FastAPI's `detail`, a Kubernetes status, or the body's beginning."""
-    if away := redirection(answer):
-        return away
-    try:
-        found = orjson.loads(answer.body)
-        detail = found["message"] if found.get("kind") == "Status" else found["detail"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return html_page(answer.body) or answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"
-    if isinstance(detail, list):
-        return "; ".join(_detail(each) for each in detail)[:_MAX_ERROR_TEXT]
-    return str(detail)[:_MAX_ERROR_TEXT]
+    return answers.error_text(answer, _told)
+
+
+def _told(found: Mapping[str, Any]) -> object:
+    detail = found.get("message" if found.get("kind") == "Status" else "detail")
+    return "; ".join(map(_detail, detail)) if isinstance(detail, list) else detail
 
 
 def _detail(each: Any) -> str:

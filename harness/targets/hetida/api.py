@@ -9,10 +9,9 @@ import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
+from harness.targets.answers import JSON, hint_for, refusal_hint
 from harness.targets.hetida.answers import error_text
-from harness.targets.login import hint_for, refusal_hint
 
-JSON = {"content-type": "application/json"}
 _PINGS = 3
 
 

@@ -19,7 +19,8 @@ from harness.model.options import Option
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
 from harness.prepare.options import parse_settings
-from harness.targets.kfp.api import JSON, ROOT, Api, HttpError, error_text
+from harness.targets.answers import JSON
+from harness.targets.kfp.api import ROOT, Api, HttpError, error_text
 from harness.targets.kfp.listing import TEST_MARK, listed, merged, next_tokens
 from harness.targets.kfp.pipeline import inputs_of, read_pipeline, without_values
 from harness.targets.kfp.places import Place, pack, unpack

@@ -9,12 +9,11 @@ from urllib.parse import urlencode
 import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, html_page, redirection
-from harness.targets.login import REDIRECT_HINT, hint_for, refusal_hint
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, redirection
+from harness.targets import answers
+from harness.targets.answers import JSON, REDIRECT_HINT, hint_for, refusal_hint
 
 ROOT = "/apis/v2beta1"
-JSON = {"content-type": "application/json"}
-_MAX_ERROR_TEXT = 500
 _MESSAGES = ("message", "error_message", "error")  # the second one is that of an upload
 _CONFLICT = 409
 # Every multi-user installation refuses an experiment or a run without a namespace, in words of its own.
@@ -93,7 +92,7 @@ class Api:
             )
         if answer.status // 100 == 3:
             raise TargetUnreachableError(f"{where} answered {answer.status}, {redirection(answer)}", REDIRECT_HINT)
-        parsed = _object(answer)
+        parsed = answers.document(answer)
         if answer.status == 404 and "/pipelines/" in request.path and parsed is not None:
             raise ConfigError(f"{where}: {error_text(answer)}", "look up --pipeline-id and --version-id in the KFP UI")
         if answer.status // 100 != 2:
@@ -118,21 +117,6 @@ def _encoded(query: Mapping[str, str]) -> str:
     return f"?{text}" if text else ""
 
 
-def _object(answer: HttpAnswer) -> dict[str, Any] | None:
-    try:
-        parsed = orjson.loads(answer.body)
-    except ValueError:
-        return None
-    return parsed if isinstance(parsed, dict) else None
-
-
 def error_text(answer: HttpAnswer) -> str:
     """The message in an answer's body, without a stack trace, or what kind of page it is instead."""
-    if away := redirection(answer):
-        return away
-    try:
-        parsed = orjson.loads(answer.body)
-        text = str(next((parsed[key] for key in _MESSAGES if parsed.get(key)), parsed))
-    except (ValueError, AttributeError):
-        text = html_page(answer.body) or answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"
-    return text[:_MAX_ERROR_TEXT]
+    return answers.error_text(answer, lambda found: next((found[key] for key in _MESSAGES if found.get(key)), found))

@@ -1,8 +1,16 @@
-"""What to do when a platform, or a gateway before it, wants to know who asks."""
+"""What platforms, and gateways before them, answer: documents, errors, and what to do about these."""
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import orjson
+
+from harness.model.http import HttpAnswer, html_page, redirection
 from harness.targets import kube_service
+
+JSON = {"content-type": "application/json"}
+MOST_TEXT = 500  # characters of an error
 
 _CERTIFICATE = re.compile(r"no required ssl certificate|client certificate", re.IGNORECASE)
 _PLAIN_HTTP = re.compile(r"plain http request|http request to an https server", re.IGNORECASE)
@@ -15,6 +23,25 @@ REDIRECT_HINT = (
     "if that is a login page, give a bearer token (--token-file) or the cookies of a browser that is logged in "
     "(--cookie-file); otherwise it may be the right --host"
 )
+
+
+def document(answer: HttpAnswer) -> dict[str, Any] | None:
+    """The object in an answer's body; None if there is none."""
+    try:
+        found = orjson.loads(answer.body)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def error_text(
+    answer: HttpAnswer, message: Callable[[Mapping[str, Any]], object] = lambda found: found.get("message")
+) -> str:
+    """The `message` of the object in an answer's body, or what kind of page the body is instead."""
+    if away := redirection(answer):
+        return away
+    text = message(document(answer) or {}) or html_page(answer.body) or answer.body.decode(errors="replace").strip()
+    return str(text or "nothing")[:MOST_TEXT]
 
 
 def refusal_hint(said: str, variables: str = "PIPESWARM_TOKEN") -> str:
