@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 import threading
 import time
 import traceback
@@ -15,10 +14,11 @@ from harness.model.errors import ExitCode
 if TYPE_CHECKING:
     from harness.model.findings import Finding
     from harness.store.folder import RunFolder
+    from harness.store.newest import Newest
 
 # A running test always lacks arrivals, ends and measurements: doubts about the records are left to its report.
 _FOR_THE_REPORT = frozenset({"censoring", "inconsistent-records", "missed-arrivals", "too-few-samples"})
-_MOST_BYTES = 300_000_000  # of records: with more, the analysis would compete with the load for memory and CPU
+_MOST_BYTES = 100_000_000  # of records: an analysis of more would compete with the load for memory and CPU
 _SHARE = 0.1  # of one core
 _NICE = 15
 
@@ -37,14 +37,14 @@ def show(folder: "RunFolder", arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def look(folder: "RunFolder") -> dict[str, Any]:
-    """The detectors' findings in the records so far; kept as the folder's live "findings"."""
+def look(folder: "RunFolder", newest: "Newest | None" = None) -> dict[str, Any]:
+    """The detectors' findings in the records so far, or the `newest`; kept as the folder's live "findings"."""
     from harness.cli.watch import ended
     from harness.detectors import diagnose
     from harness.planning.timelines import timeline_in
 
     began_s, at = time.monotonic(), time.time_ns()
-    diagnosis = diagnose(timeline_in(folder), going_on=not ended(folder))
+    diagnosis = diagnose(timeline_in(folder, newest), going_on=not ended(folder))
     findings = [_as_dict(finding) for finding in diagnosis.findings if finding.name not in _FOR_THE_REPORT]
     found = {"at": at, "took_s": time.monotonic() - began_s, "findings": findings}
     folder.write_live("findings", found)
@@ -53,16 +53,14 @@ def look(folder: "RunFolder") -> dict[str, Any]:
 
 def _repeat(folder: "RunFolder", every_s: float, stop: threading.Event, arguments: argparse.Namespace) -> None:
     from harness.cli.watch import ended
+    from harness.store.newest import Newest
 
-    took_s = 0.0
+    took_s, newest = 0.0, Newest(folder, _MOST_BYTES)
     while not stop.wait(max(every_s, took_s / _SHARE)) and not ended(folder):
-        size = sum(lines.stat().st_size for lines in folder.path.glob("*.jsonl"))
-        if size > _MOST_BYTES:
-            print("findings: too many records to analyse during a running test; see its report", file=sys.stderr)
-            return
         began_s = time.monotonic()
         try:
-            found = look(folder)
+            newest.move()
+            found = look(folder, newest)
         except Exception:  # noqa: BLE001  # records that can't be analysed now must not end the diagnosis
             traceback.print_exc()
         else:

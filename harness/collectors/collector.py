@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
@@ -136,9 +136,9 @@ class Activity:
         unfinished: runs whose workflow is there and is not over.
     """
 
-    runs: AbstractSet[str] | None = None
+    runs: Container[str] | None = None
     pods: int | None = None
-    worked: AbstractSet[str] | None = None
+    worked: Container[str] | None = None
     persisted: Mapping[str, bool] | None = None
     unfinished: AbstractSet[str] | None = None
 

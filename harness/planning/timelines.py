@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.analysis.timeline import Timeline
     from harness.store.folder import RunFolder
+    from harness.store.newest import Newest
 
 
 def timeline_of(path: Path) -> "Timeline":
@@ -19,10 +20,10 @@ def timeline_of(path: Path) -> "Timeline":
     return timeline_in(RunFolder.open(path))
 
 
-def timeline_in(folder: "RunFolder") -> "Timeline":
-    """The timeline of an open run folder, with the reasons that are kept in it."""
+def timeline_in(folder: "RunFolder", newest: "Newest | None" = None) -> "Timeline":
+    """The timeline of an open run folder, or of its `newest` records, with the reasons that are kept in it."""
     from harness.analysis.timeline import Timeline
     from harness.store.reasons import kept_reasons
     from harness.store.tables import load
 
-    return Timeline.from_frames(folder.read_plan(), load(folder), kept_reasons(folder))
+    return Timeline.from_frames(folder.read_plan(), load(folder, newest), kept_reasons(folder))

@@ -18,6 +18,7 @@ from harness.model.records import Event, Node, Sample, Span, Submission
 from harness.store import files, spans
 from harness.store.checks import problem
 from harness.store.folder import DAMAGED, KINDS, MANIFEST, MOST_RECORDS, SCHEDULE, TABLES, RunFolder
+from harness.store.newest import Newest
 from harness.store.parquet import batches, check, damaged, read_table, schema, write
 from harness.store.parquet_pages import decompressed_bytes
 from harness.store.prices import kept_prices, priced
@@ -69,19 +70,19 @@ def _table(kind: type) -> str:
     return f"{TABLES}/{KINDS[kind]}.parquet"
 
 
-def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
+def load(folder: RunFolder, newest: Newest | None = None) -> dict[str, pd.DataFrame]:
     """The frames by kind ("submissions", "spans", …), from the sealed tables, or from the lines of an unsealed run.
 
     Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, by far the
     largest table, only the columns that the analysis reads are loaded; the ids and names of their runs and the names
     of their steps are tables of their own, "runs" and "steps" (`harness.store.spans.numbered`). Given prices replace
-    recorded and measured ones (`harness.store.prices`).
+    recorded and measured ones (`harness.store.prices`). With `newest`, only the records of that window.
     """
     # Batch after batch is freed: this pool reuses the memory for the next batch, Arrow's own returns it first.
     pa.set_memory_pool(pa.system_memory_pool())
-    frames = {name: read(folder, kind) for kind, name in KINDS.items() if kind is not Span}
+    frames = {name: read(folder, kind, newest) for kind, name in KINDS.items() if kind is not Span}
     release_memory()  # intermediate tables are larger than the result
-    frames[KINDS[Span]], frames[RUNS], frames[STEPS] = _spans(folder)
+    frames[KINDS[Span]], frames[RUNS], frames[STEPS] = _spans(folder, newest)
     _check_arrivals(folder, frames[KINDS[Submission]])
     frames["nodes"] = priced(frames["nodes"], frames["samples"], kept_prices(folder))
     release_memory()
@@ -113,15 +114,15 @@ def _check_arrivals(folder: RunFolder, submissions: pd.DataFrame) -> None:
         raise ConfigError(f"{folder.path}: arrival {seq:,} was recorded, but only {scheduled:,} were due", DAMAGED)
 
 
-def read(folder: RunFolder, kind: type) -> pd.DataFrame:
-    """The records of one kind, from the sealed table or from the lines.
+def read(folder: RunFolder, kind: type, newest: Newest | None = None) -> pd.DataFrame:
+    """The records of one kind, from the sealed table or from the lines; with `newest`, those of that window.
 
     Raises:
         ConfigError: they are damaged, or no such records.
     """
-    if _is_sealed(folder, kind):
+    if newest is None and _is_sealed(folder, kind):
         return _frame(read_table(folder, _table(kind), kind))
-    return _read_lines(folder, kind)[0]
+    return _read_lines(folder, kind, newest)[0]
 
 
 def _is_sealed(folder: RunFolder, kind: type) -> bool:
@@ -143,23 +144,28 @@ def _is_sealed(folder: RunFolder, kind: type) -> bool:
     return bool(made_of == str(size).encode())
 
 
-def _spans(folder: RunFolder) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    if _is_sealed(folder, Span):
+def _spans(folder: RunFolder, newest: Newest | None) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    if newest is None and _is_sealed(folder, Span):
         with batches(folder, _table(Span), Span, list(spans.COLUMNS), spans.DICTIONARIES) as (found, count):
             return spans.numbered(found, count)
-    frame, _ = _read_lines(folder, Span)
+    frame, _ = _read_lines(folder, Span, newest)
     rows = pa.Table.from_pandas(frame, schema=schema(Span), preserve_index=False).to_batches()
     return spans.numbered(rows, len(frame))
 
 
-def _read_lines(folder: RunFolder, kind: type) -> tuple[pd.DataFrame, int]:
+def _read_lines(folder: RunFolder, kind: type, newest: Newest | None = None) -> tuple[pd.DataFrame, int]:
     """All records of a kind as a frame, deduplicated and in canonical order, and the number of dropped lines."""
     path = folder.path / _lines(kind)
-    lines = folder.read_bytes(_lines(kind), MOST_RECORDS) if folder.has(_lines(kind)) else b""
+    if newest is not None:
+        lines = newest.read(kind)
+    else:
+        lines = folder.read_bytes(_lines(kind), MOST_RECORDS) if folder.has(_lines(kind)) else b""
     whole = lines.rfind(b"\n") + 1
     torn = int(whole < len(lines))
     table, bad = _parse(lines[:whole], kind, path)
     frame = _frame(check(table, kind, path))
+    if newest is not None:
+        frame = newest.chosen(frame, kind)
     if kind in _KEYS:
         key = list(_KEYS[kind])
         frame = frame.drop_duplicates(key, keep="last").sort_values(key, kind="stable", ignore_index=True)

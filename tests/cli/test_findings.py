@@ -53,3 +53,17 @@ def test_it_looks_again_and_again_until_the_run_is_over(going, monkeypatch, caps
     assert main(["report", "--findings", str(going.path), "--every", "10ms"]) == 0
     assert len(looks) == 2
     assert capsys.readouterr().err == ""
+
+
+def test_it_goes_on_with_the_newest_records_of_a_test_that_has_very_many(going, monkeypatch, capsys):
+    monkeypatch.setattr("os.nice", lambda _: 0)
+    size = sum(each.stat().st_size for each in going.path.glob("*.jsonl"))
+    monkeypatch.setattr("harness.cli.findings._MOST_BYTES", size // 2)
+
+    def end(_arguments, text, _document):
+        print(text())
+        going.write_live("load", {"stage": "over"})
+
+    monkeypatch.setattr("harness.cli.printing.show", end)
+    assert main(["report", "--findings", str(going.path), "--every", "10ms"]) == 0
+    assert capsys.readouterr().out.startswith("store-full (")

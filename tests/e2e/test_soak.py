@@ -1,4 +1,4 @@
-"""Minutes of real load, and an hour: ``pytest -m soak tests/e2e/test_soak.py``."""
+"""Minutes of real load: ``pytest -m soak tests/e2e/test_soak.py``; ``make bench-soak`` loads for an hour."""
 
 import threading
 import time
@@ -36,8 +36,8 @@ class Watch(threading.Thread):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(4500)
-@pytest.mark.parametrize(("minutes", "rate"), [(2, 50), (10, 50), (60, 20)])
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("minutes", "rate"), [(2, 50), (10, 50)])
 def test_a_long_load_neither_loses_arrivals_nor_drifts_nor_grows(locust, tmp_path, minutes, rate):
     with answering() as service:
         process = locust.start(
@@ -60,7 +60,7 @@ def test_a_long_load_neither_loses_arrivals_nor_drifts_nor_grows(locust, tmp_pat
     assert drift_ms < 1.0 or finished.was_late(), "no drift, unless others take the machine"
     for name, memory in watch.memory.items():
         steady = memory[len(memory) // 4 : -2]
-        if "--findings" in name:  # it reads all records, up to 300 MB of them
+        if "--findings" in name:  # it reads the newest 100 MB of the records
             assert max(memory) < 600, (name, memory)
         elif len(memory) > 12:  # others begin or end meanwhile
             assert max(steady) < 1.1 * steady[0], (name, memory)

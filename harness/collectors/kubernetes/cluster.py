@@ -58,7 +58,7 @@ class Cluster:
         self._karpenter = False
         self._reader = WorkflowReader(
             self._api, self._workflows, journal, observation.activity,
-            lambda: self._pods.working, lambda: frozenset(self._pods.runs),
+            lambda: self._pods.working, self._pods.runs,
         )  # fmt: skip
         self._reflectors: list[Reflector] = []
         self._pod_reflectors: list[Reflector] = []

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable
 
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.pods import PodLife
-from harness.collectors.kubernetes.reflector import Manifest
+from harness.collectors.kubernetes.reflector import ADDED, Manifest
 from harness.collectors.kubernetes.timestamps import event_count, event_stamps
+from harness.model.forgetting import Leaving
 from harness.model.records import Event
 
 # What happened earlier than this before the test's start belongs to another test.
 BEFORE_NS = 60 * 10**9
 # Pods and events are watched separately: an event that arrives before its pod is held so long.
 _HELD_S = 3.0
+_KEPT_S = 300.0  # of an event's count: a cluster keeps events for an hour, a busy one a million
 
 
 class Events:
@@ -41,7 +43,9 @@ class Events:
         self._since = since - BEFORE_NS
         self._recorded = {(e.kind, e.object, e.reason, e.at) for e in recorded if e.source == "kubernetes"}
         self._seen: dict[str, tuple[int, int]] = {}  # count and time of the last occurrence, by uid
-        self._held: deque[tuple[int, Manifest]] = deque()
+        self._leaving: Leaving[str] = Leaving(_KEPT_S)
+        self._forgotten_at = 0  # last occurrence of those whose count was forgotten
+        self._held: deque[tuple[int, str, Manifest]] = deque()
         self._lock = threading.Lock()
 
     def see(self, change: str, event: Manifest) -> None:
@@ -56,9 +60,9 @@ class Events:
         life = self._see_pod_event(event) if about.get("kind") == "Pod" else None
         if life is None and about.get("kind") == "Pod":
             with self._lock:
-                self._held.append((self._journal.now(), event))
+                self._held.append((self._journal.now(), change, event))
         else:
-            self._record(event, life)
+            self._record(change, event, life)
 
     def release(self, *, every: bool = False) -> None:
         """Record events that were held long enough, or `every` held event."""
@@ -67,15 +71,28 @@ class Events:
             with self._lock:
                 if not self._held or not (every or now_at - self._held[0][0] > _HELD_S * 1e9):
                     return
-                _, event = self._held.popleft()
-            self._record(event, self._see_pod_event(event))
+                _, change, event = self._held.popleft()
+            self._record(change, event, self._see_pod_event(event))
 
-    def _record(self, event: Manifest, life: PodLife | None) -> None:
-        _, last = event_stamps(event)
+    def _forget(self) -> None:
+        """Drop what happened long ago, unless it has happened more than once: such counts go on."""
+        for uid in self._leaving.due(self._journal.now()):
+            count, at = self._seen.get(uid, (0, 0))
+            if count == 1:
+                del self._seen[uid]
+                self._forgotten_at = max(self._forgotten_at, at)
+
+    def _record(self, change: str, event: Manifest, life: PodLife | None) -> None:
+        first, last = event_stamps(event)
         about, uid = event.get("involvedObject") or {}, str(event["metadata"]["uid"])
         count = event_count(event)
         with self._lock:
-            known, known_at = self._seen.get(uid, (0, last.at))
+            self._forget()
+            if uid not in self._seen:
+                self._leaving.add(uid, self._journal.now())
+            # Another listing, or a repetition, may show one that was forgotten: it was recorded once.
+            forgotten = change != ADDED and first.at <= self._forgotten_at
+            known, known_at = self._seen.get(uid, (int(forgotten), last.at))
             news = max(count - known, int(last.at > known_at))
             self._seen[uid] = (max(count, known), max(last.at, known_at))
         kind, name, reason = (str(each or "") for each in (about.get("kind"), about.get("name"), event.get("reason")))

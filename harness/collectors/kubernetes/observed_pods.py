@@ -12,7 +12,10 @@ from harness.collectors.kubernetes.pod_requests import RecordedRequests, request
 from harness.collectors.kubernetes.pods import PodLife
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.forgetting import Ids, Leaving
 from harness.model.records import Span
+
+_KEPT_S = 300.0  # of a deleted pod: its events, its log, and another pod of its name come later
 
 
 @dataclass(slots=True)
@@ -20,6 +23,7 @@ class _Known:
     """A pod's life, and what was written of it."""
 
     life: PodLife
+    place: tuple[str, str]  # namespace and name
     spans: dict[tuple[str, int], Span]
     noticed_at: int | None  # when the watch showed its creation, by our clock; none once that has been used
     failures: int = 0
@@ -43,7 +47,9 @@ class Pods:
         self._pods: dict[str, _Known] = {}
         self._by_name: dict[tuple[str, str], str] = {}  # the latest uid of each (namespace, name)
         self._alive: set[str] = set()  # of runs
-        self.runs: set[str] = set()
+        self._deleted: Leaving[str] = Leaving(_KEPT_S)
+        self._forgotten: Counter[str] = Counter()  # pods of runs by phase
+        self.runs = Ids()
         self.hosts: frozenset[str] = frozenset()
         self.step_hosts: frozenset[str] = frozenset()
         self._requests = RecordedRequests()
@@ -55,12 +61,15 @@ class Pods:
         metadata = manifest["metadata"]
         uid = str(metadata["uid"])
         with self._lock:
-            known, now_at = self._pods.get(uid), self._journal.now()
+            now_at = self._journal.now()
+            self._forget(now_at)
+            known = self._pods.get(uid)
             if known is None:
                 known = self._new(uid, manifest, now_at)
             life, was_over = known.life, known.life.over is not None
             if change == "DELETED":
                 life.see_deleted(manifest, now_at)
+                self._deleted.add(uid, now_at)
             else:
                 life.see(manifest, now_at)
             if life.run:
@@ -81,8 +90,8 @@ class Pods:
     def _new(self, uid: str, manifest: Manifest, now_at: int) -> _Known:
         """Take in a pod that was not known; one of its name before it keeps its spans."""
         life, metadata = PodLife.of(manifest), manifest["metadata"]
-        known = self._pods[uid] = _Known(life, {}, now_at)
         name = str(metadata.get("namespace", "")), str(metadata["name"])
+        known = self._pods[uid] = _Known(life, name, {}, now_at)
         if before := self._pods.get(self._by_name.get(name, "")):
             life.earlier = before.life.earlier | dict(sorted(before.spans))  # of each phase the last attempt
         self._by_name[name] = uid
@@ -91,6 +100,17 @@ class Pods:
             for sample in self._requests.samples(life.task, life.name, requests, now_at):
                 self._journal.write(sample)
         return known
+
+    def _forget(self, now_at: int) -> None:
+        """Drop pods that were deleted long ago: memory follows what the cluster holds, not what the test has run."""
+        for uid in self._deleted.due(now_at):
+            gone = self._pods.pop(uid, None)
+            if gone is None:
+                continue
+            name = gone.place
+            if self._by_name.get(name) == uid:
+                del self._by_name[name]
+            self._forgotten[gone.life.phase] += bool(gone.life.run)
 
     def see_log(self, uid: str, log: LauncherLog) -> None:
         """Take in what the log of a pod tells."""
@@ -150,7 +170,7 @@ class Pods:
     def phases(self) -> Mapping[str, int]:
         """The pods of runs by phase."""
         with self._lock:
-            return Counter(known.life.phase for known in self._pods.values() if known.life.run)
+            return self._forgotten + Counter(known.life.phase for known in self._pods.values() if known.life.run)
 
     def _write(self, known: _Known) -> None:
         life = known.life

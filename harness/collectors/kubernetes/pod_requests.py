@@ -62,18 +62,18 @@ class RecordedRequests:
 
     def __init__(self) -> None:
         self._by_task: dict[str, Requests] = {}
-        self._pods: set[str] = set()
+        self._differing: set[str] = set()
 
     def samples(self, task: str, pod: str, requests: Requests, now_at: int) -> Iterator[Sample]:
         """The samples to write for this pod: none when it requests the same as its task's first pod."""
-        if pod in self._pods:
-            return
-        self._pods.add(pod)
         usual = self._by_task.get(task)
-        if usual == requests:
+        if usual == requests or pod in self._differing:
             return
-        self._by_task.setdefault(task, requests)
-        labels = {"task": task} if usual is None else {"pod": pod}
+        if usual is None:
+            self._by_task[task], labels = requests, {"task": task}
+        else:
+            self._differing.add(pod)
+            labels = {"pod": pod}
         for metric, value in zip(_METRICS, astuple(requests), strict=True):
             yield Sample(metric, now_at, value, labels)
 

@@ -14,9 +14,10 @@ from harness.collectors.source_health import RETRY, SourceHealth, UnreachableErr
 from harness.model.phases import GAP
 
 Manifest = dict[str, Any]
-# Called with ADDED, MODIFIED or DELETED and the object. Objects that are listed again come as ADDED again.
+# Called with LISTED, ADDED, MODIFIED or DELETED and the object; another listing shows objects that were seen before.
 OnChange = Callable[[str, Manifest], None]
 
+LISTED, ADDED = "LISTED", "ADDED"
 _GONE = 410
 _PAGE = "500"
 _WATCH_S = 290  # the server's own limit is 5 to 10 minutes
@@ -139,7 +140,7 @@ class Reflector:
                 raise
             for manifest in page.get("items") or ():
                 listed.add(str(manifest["metadata"]["uid"]))
-                self._report("ADDED", manifest)
+                self._report(LISTED, manifest)
             metadata = page.get("metadata") or {}
             token = str(metadata.get("continue") or "")
             if not token:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from collections.abc import Set as AbstractSet
 from urllib.parse import quote
 
@@ -39,7 +39,7 @@ class WorkflowReader:
         journal: Journal,
         activity: Activity,
         working: Callable[[], AbstractSet[str]],
-        worked: Callable[[], AbstractSet[str]] = frozenset,
+        worked: Container[str] = frozenset(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
@@ -61,7 +61,7 @@ class WorkflowReader:
         """Read what is due, for at most so long."""
         until_s = self._clock() + most_s
         while not self._refused and (now_s := self._clock()) < until_s:
-            key = self._workflows.choice.take(now_s, self._activity.runs, self._working(), self._worked())
+            key = self._workflows.choice.take(now_s, self._activity.runs, self._working(), self._worked)
             if key is None:
                 return
             self._read(key)

@@ -7,7 +7,7 @@ it has persisted the final state: from then on its listing shows the run's end.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.kubernetes.workflow_width import limits_of
 from harness.model.argo_nodes import is_offloaded, nodes_of_status, task_of_node
+from harness.model.forgetting import Leaving
 from harness.model.phases import LIMITS, NOT_REACHABLE, OF_TASK
 from harness.model.records import Event
 
@@ -74,9 +75,9 @@ class WorkflowChoice:
     def take(
         self,
         now_s: float,
-        own: AbstractSet[str] | None,
+        own: Container[str] | None,
         working: AbstractSet[str],
-        worked: AbstractSet[str] = frozenset(),
+        worked: Container[str] = frozenset(),
     ) -> WorkflowKey | None:
         """The workflow to read now; none if there is none.
 
@@ -96,7 +97,7 @@ class WorkflowChoice:
         return self._sample(now_s, own, working, worked)
 
     def _sample(
-        self, now_s: float, own: AbstractSet[str] | None, working: AbstractSet[str], worked: AbstractSet[str]
+        self, now_s: float, own: Container[str] | None, working: AbstractSet[str], worked: Container[str]
     ) -> WorkflowKey | None:
         waiting = [
             (key.run in working, key.run in worked, seen.read_s, seen.since_s, key.name, key)
@@ -167,10 +168,12 @@ def _at(dated: Mapping[str, Any]) -> int | None:
 
 
 KIND = "Workflow"
+_KEPT_S = 300.0  # of a deleted workflow: its events come later, and the listing shows its end later
 NODES = "kubernetes workflow nodes"
 _PHASE = "workflows.argoproj.io/phase"
 _PERSISTED = "pipeline/persistedFinalState"
 _GOOD, _BAD = "Succeeded", frozenset({"Failed", "Error"})
+_PHASES = frozenset({"Pending", "Running", _GOOD, *_BAD})
 _OFFLOADED = "Argo keeps the nodes of large workflows in its database (nodeStatusOffLoad): their reasons are not shown"
 
 
@@ -197,7 +200,8 @@ class Workflows:
     ) -> None:
         self._journal = journal
         self._since = since - BEFORE_NS
-        self._recorded = set(recorded)
+        self._recorded = set(recorded)  # (name, phase)
+        self._deleted: Leaving[WorkflowKey] = Leaving(_KEPT_S)
         self._persisted: dict[str, bool] = {}
         self._runs: dict[tuple[str, str], str] = {}  # by namespace and name of the workflow
         self._said: set[tuple[str, NodeMessage]] = set()
@@ -213,13 +217,16 @@ class Workflows:
         created = stamp(metadata.get("creationTimestamp"))
         labels = metadata.get("labels") or {}
         name = str(metadata["name"])
-        if change == "DELETED" or (created and created.at < self._since):
-            self.choice.forget(str(metadata.get("namespace") or ""), name)
-            self.unfinished.discard(str(labels.get(RUN_ID) or name))
-            return
         run, phase = str(labels.get(RUN_ID) or name), str(status.get("phase") or labels.get(_PHASE) or "")
         key = WorkflowKey(str(metadata.get("namespace") or ""), name, run)
+        if change == "DELETED" or (created and created.at < self._since):
+            self.choice.forget(key.namespace, name)
+            self.unfinished.discard(run)
+            with self._lock:
+                self._deleted.add(key, self._journal.now())
+            return
         with self._lock:
+            self._forget()
             self._runs[key.namespace, name] = run
             if labels.get(_PERSISTED) == "true":
                 self._persisted[run] = phase == _GOOD
@@ -236,6 +243,12 @@ class Workflows:
         at, severity = dated.at if dated else self._journal.now(), "Warning" if phase in _BAD else "Normal"
         message = str(status.get("message") or "")
         self._journal.write(Event(at, KIND, name, phase, message, "kubernetes", run, type=severity))
+
+    def _forget(self) -> None:
+        for key in self._deleted.due(self._journal.now()):
+            self._runs.pop((key.namespace, key.name), None)
+            self._persisted.pop(key.run, None)
+            self._recorded.difference_update([(key.name, phase) for phase in _PHASES])
 
     def _record_reasons(self, manifest: Manifest, run: str) -> None:
         if is_offloaded(manifest.get("status") or {}) and not self._offloaded:

@@ -19,7 +19,6 @@ class Arrivals:
     """The arrivals so far.
 
     Attributes:
-        runs: the platform's ids of the accepted ones.
         sent: how many were sent.
     """
 
@@ -27,18 +26,18 @@ class Arrivals:
         self._plan = plan
         self._booked = self._refused = 0
         self._stage = ""
-        self.runs: set[str] = set()
         self.sent = 0
 
-    def add(self, submissions: Iterable[Submission], stage: str) -> None:
-        """Take in new rows of the ledger and the load's present stage."""
-        self._stage = stage
+    def add(self, submissions: Iterable[Submission], stage: str) -> list[str]:
+        """Take in new rows of the ledger and the load's present stage; returns the runs of the accepted ones."""
+        self._stage, accepted = stage, []
         for each in submissions:
             self._booked += 1
             self.sent += each.sent_at is not None
             self._refused += each.status is not None and not each.run
             if each.run:
-                self.runs.add(each.run)
+                accepted.append(each.run)
+        return accepted
 
     @property
     def possible_runs(self) -> int:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from harness.model.forgetting import Ids
 from harness.model.phases import RUN, SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Span
 from harness.targets.target import ListedRun
@@ -16,15 +17,15 @@ class KnownRuns:
 
     Attributes:
         open: runs listed and not over, by id.
-        over: ids of those that are over.
-        reported: ids of those whose end the cluster showed before it was listed.
+        over: those that are over.
+        reported: ids of those whose end the cluster showed, and the listing not yet.
     """
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._states: Counter[str] = Counter()
         self.open: dict[str, ListedRun] = {}
-        self.over: set[str] = set()
+        self.over = Ids()
         self.reported: set[str] = set()
 
     def resume(self, events: Iterable[Event], spans: Iterable[Span]) -> None:
@@ -52,6 +53,7 @@ class KnownRuns:
         self._states[run.state] += 1
         if run.state in TERMINAL_STATES:
             self.open.pop(run.id, None)
+            self.reported.discard(run.id)
             self.over.add(run.id)
             return [self._span(run, run.ended_at, now_at), self._end(run, now_at)]
         self.open[run.id] = run
@@ -66,7 +68,7 @@ class KnownRuns:
         """Number of runs by the platform's state; states without runs are left out."""
         return {state: count for state, count in dict(self._states).items() if count}
 
-    def __contains__(self, run: str) -> bool:
+    def __contains__(self, run: object) -> bool:
         return run in self.open or run in self.over
 
     def __len__(self) -> int:

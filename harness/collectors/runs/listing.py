@@ -90,7 +90,7 @@ class RunListing:
         stage = str(self._observation.folder.read_live("load").get("stage", ""))
         self.poller.on(messages.LedgerGrew(self._ledger.read(), stage))
         self.poller.on(messages.ClusterHint(self._observation.activity))
-        self._observation.activity.runs = self.poller.runs
+        self._observation.activity.runs = self.poller
 
     def _list(self, token: str) -> messages.PageListed | messages.PollFailed:
         self.look()

@@ -24,28 +24,28 @@ class Load(Enum):
     CLOSED = auto()  # each next arrival, for an end; ends that the cluster shows are reported at once
 
 
-def poll_hint(activity: Activity, *, runs: AbstractSet[str], going: AbstractSet[str], load: Load) -> PollHint:
+def poll_hint(activity: Activity, *, going: AbstractSet[str], load: Load, worked: bool, labelled: bool) -> PollHint:
     """What a poll would show.
 
     Args:
-        activity: what the cluster shows; trusted once a pod has worked for one of the runs.
-        runs: all runs of the test.
-        going: those not seen to end.
+        activity: what the cluster shows.
+        going: the test's runs that were not seen to end.
         load: who waits for their ends.
+        worked: a pod has worked for one of the test's runs: until then the cluster may be another one.
+        labelled: one of their workflows was labelled as persisted: older platforms never do that.
     """
     if load is Load.EXTERNAL:
         return PollHint.POSSIBLE_END
     if not going:
         return PollHint.NOTHING
-    ours = not runs.isdisjoint(activity.worked or ())
     # Without a living pod the platform is about to report the end.
-    idle = ours and load is Load.ARRIVED and activity.pods == 0
-    if activity.persisted is None or not ours:
+    idle = worked and load is Load.ARRIVED and activity.pods == 0
+    if activity.persisted is None or not worked:
         if idle:
             return PollHint.END
         return PollHint.CHANGES if load is Load.ARRIVING else PollHint.POSSIBLE_END
-    if runs.isdisjoint(activity.persisted) and (idle or load is Load.CLOSED):
-        return PollHint.POSSIBLE_END  # older platforms do not label persisted workflows
+    if not labelled and (idle or load is Load.CLOSED):
+        return PollHint.POSSIBLE_END
     ended = sum(run in activity.persisted for run in going)
     if load is Load.ARRIVED and ended == len(going):
         return PollHint.END

@@ -3,7 +3,9 @@
 Events go in, commands come out (`messages`); `listing` carries them out.
 """
 
-from collections.abc import Set as AbstractSet
+from collections import deque
+from collections.abc import Container
+from itertools import chain
 
 from harness.collectors.collector import Activity
 from harness.collectors.runs.arrivals import Arrivals
@@ -35,37 +37,45 @@ from harness.model.records import Event as EventRecord
 from harness.model.records import Sample
 from harness.targets.target import ListedRun, RunPage
 
+_MOST_COMPARED = 1000  # runs by which the clusters are compared
+
 
 class ClusterMismatch:
     """Notices that runs of the test succeed although no observed pod worked for any of them; reports it once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._succeeded: set[str] = set()
-        self._reported = False
+        self._succeeded: list[str] = []  # the first ones
+        self._count = 0
+        self._settled = False
 
     def see(self, run: ListedRun) -> None:
         """Take in a run that has ended."""
         if run.state == SUCCEEDED and run.created_at >= self._plan.started_at:
-            self._succeeded.add(run.id)
+            self._count += 1
+            if len(self._succeeded) < _MOST_COMPARED:
+                self._succeeded.append(run.id)
 
-    def message(self, worked: AbstractSet[str] | None, *, enough: int) -> str:
+    def message(self, worked: Container[str] | None, *, enough: int) -> str:
         """What to report; "" before `enough` runs prove it, and after the first report.
 
         Args:
             worked: runs that observed pods have worked for; none while pods are not observed.
             enough: how many runs must have succeeded.
         """
-        if self._reported or worked is None or len(self._succeeded) < enough or not self._succeeded.isdisjoint(worked):
+        if self._settled or worked is None or self._count < enough:
             return ""
-        self._reported = True
+        self._settled = True
+        if any(run in worked for run in self._succeeded):
+            return ""
         return (
-            f"{len(self._succeeded):,} of the runs at {self._plan.host} succeeded, but no observed pod worked "
+            f"{self._count:,} of the runs at {self._plan.host} succeeded, but no observed pod worked "
             "for any of them: the kubeconfig names another cluster, or the runs' namespace is not observed"
         )
 
 
 _SLICE_S = 0.25  # of a wait, after which ledger and cluster are read again
+_SHOWN = 100  # runs that have just ended: the cluster may show them a moment later
 _ENOUGH_RUNS = 3  # without a pod, to report another cluster while the test goes on
 
 
@@ -82,6 +92,7 @@ class RunPoller:
         reads_tasks: the platform can list the tasks of a run.
 
     Attributes:
+        going: runs that were started and not seen to end.
         looked: the listing was read, or tried, or can't hold a run yet.
         counted_at: ends until then are known, UTC ns.
     """
@@ -92,6 +103,8 @@ class RunPoller:
         self._arrivals = Arrivals(plan)
         self._cluster = Activity()
         self._mismatch = ClusterMismatch(plan)
+        self._ended: deque[str] = deque(maxlen=_SHOWN)
+        self._worked = self._labelled = False  # see `poll_hint`
         self._sweep = Sweep(known)
         self._forecast = Forecast(now_s, len(known.over))
         self._reads_tasks = reads_tasks
@@ -101,6 +114,7 @@ class RunPoller:
         self._backoff_s = 0.0  # since the last poll failed
         self._requests = 0
         self._stopping = False
+        self.going: set[str] = set(known.open)
         self.counted_at: int | None = None
         self.looked = plan.intended > 0  # such a load has just started, so nothing can be listed yet
 
@@ -108,9 +122,9 @@ class RunPoller:
         """What to do now, in order."""
         match event:
             case LedgerGrew(submissions, stage):
-                self._arrivals.add(submissions, stage)
+                self.going |= {run for run in self._arrivals.add(submissions, stage) if run not in self._known.over}
             case ClusterHint(activity):
-                self._cluster = activity
+                self._see_cluster(activity)
             case Started(now):
                 self._stopping, self._backoff_s, self._polled_s = False, 0.0, now.s
                 self.counted_at = self.counted_at or now.at
@@ -128,15 +142,18 @@ class RunPoller:
                 return self._stop()
         return []
 
-    @property
-    def runs(self) -> set[str]:
-        """Runs that were started, whether or not they have ended."""
-        return self._arrivals.runs | self._known.open.keys() | self._known.over
+    def __contains__(self, run: object) -> bool:
+        """Whether a run was started, whether or not it has ended."""
+        return run in self.going or run in self._known.over
 
-    @property
-    def going(self) -> set[str]:
-        """Runs that were started and not seen to end."""
-        return self.runs - self._known.over
+    def _see_cluster(self, activity: Activity) -> None:
+        self._cluster = activity
+        worked, persisted = activity.worked or (), activity.persisted or ()
+        for run in chain(self.going, self._ended):
+            if self._worked and self._labelled:
+                return
+            self._worked |= run in worked
+            self._labelled |= run in persisted
 
     def next_page(self) -> AskPage:
         """Poll: the sweep's next page, or the first one of a new sweep."""
@@ -146,11 +163,10 @@ class RunPoller:
     # --- when to poll -------------------------------------------------------------------------------------------
 
     def _on_tick(self, now: Instant) -> list[Command]:
-        going = self.going
-        ends = self._report_ends(going, now.at) if self._arrivals.load is not Load.EXTERNAL else []
-        if self._shows_ends(going):
+        ends = self._report_ends(now.at) if self._arrivals.load is not Load.EXTERNAL else []
+        if self._shows_ends():
             self.counted_at = now.at
-        state = self._state(going, now.s)
+        state = self._state(now.s)
         since_s = now.s - self._polled_s
         if state.hint is PollHint.POSSIBLE_END and state.awaited_s is not None:
             since_s = min(since_s, state.awaited_s)
@@ -159,9 +175,9 @@ class RunPoller:
             return [*ends, self.next_page()]
         return [*ends, Wait(_SLICE_S)]
 
-    def _state(self, going: AbstractSet[str], now_s: float) -> PollState:
-        load = self._arrivals.load
-        hint = poll_hint(self._cluster, runs=going | self._known.over, going=going, load=load)
+    def _state(self, now_s: float) -> PollState:
+        load, going = self._arrivals.load, self.going
+        hint = poll_hint(self._cluster, going=going, load=load, worked=self._worked, labelled=self._labelled)
         if hint is not self._hint:
             self._hint, self._hint_from_s = hint, now_s
         awaited = load is Load.EXTERNAL or (bool(going) and load is not Load.ARRIVING)
@@ -186,7 +202,7 @@ class RunPoller:
     @property
     def _unlisted(self) -> bool:
         """Runs of the ledger have not been listed."""
-        return any(run not in self._known for run in self._arrivals.runs)
+        return any(run not in self._known.open for run in self.going)
 
     @property
     def _overlooks(self) -> bool:
@@ -201,7 +217,11 @@ class RunPoller:
         for run in page.runs:
             was_over = run.id in self._known.over
             commands += map(Record, self._known.see(run, now.at))
-            if run.id in self._known.over and not was_over:
+            if run.id not in self._known.over:
+                self.going.add(run.id)
+            elif not was_over:
+                self.going.discard(run.id)
+                self._ended.append(run.id)
                 self._mismatch.see(run)
                 if self._reads_tasks:
                     self._tasks.offer(run)
@@ -213,23 +233,24 @@ class RunPoller:
         commands += self._report_mismatch(_ENOUGH_RUNS)
         for name in self._sweep.vanished(page):
             self._known.drop(name)
+            self.going.discard(name)
             commands.append(Note("RunVanished", name, "the run is no longer listed, and its end was not seen"))
         return commands
 
-    def _shows_ends(self, going: AbstractSet[str]) -> bool:
+    def _shows_ends(self) -> bool:
         """Whether the cluster would have shown the end of any of the runs: it has of one, or none of them is over.
 
         Older platforms do not label persisted workflows.
         """
         unfinished = self._cluster.unfinished
-        all_unfinished = unfinished is not None and all(run in unfinished for run in going)
-        return all_unfinished or not self.runs.isdisjoint(self._cluster.persisted or ())
+        all_unfinished = unfinished is not None and all(run in unfinished for run in self.going)
+        return all_unfinished or (self._labelled and self._cluster.persisted is not None)
 
-    def _report_ends(self, going: AbstractSet[str], now_at: int) -> list[Command]:
+    def _report_ends(self, now_at: int) -> list[Command]:
         """Report the ends that the cluster shows: the load need not wait for the listing, which adds details later."""
         persisted = self._cluster.persisted or {}
         commands: list[Command] = []
-        for run in sorted((going & persisted.keys()) - self._known.reported):
+        for run in sorted(run for run in self.going if run in persisted and run not in self._known.reported):
             self._known.reported.add(run)
             state, severity = (SUCCEEDED, "Normal") if persisted[run] else (FAILED, "Warning")
             commands.append(Record(EventRecord(now_at, "Run", run, state, "", "kubernetes", run, type=severity)))

@@ -18,6 +18,7 @@ from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.tasks import record_task
 from harness.collectors.source_health import SourceHealth
 from harness.model.argo_nodes import is_offloaded
+from harness.model.forgetting import Ids
 from harness.model.live_observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE, RUNS_IN_FLIGHT
 from harness.model.records import Event, Sample, Span, Submission
@@ -120,7 +121,7 @@ class RunWatch:
         self._lock = threading.Lock()
         self._since = observation.plan.runs_since
         self._ledger = observation.folder.tail(Submission)
-        self._submitted: set[str] = set()
+        self._submitted = Ids()
         self._gone: dict[str, float] = {}  # left the selection of running ones, by name: when
         self._offloaded = False
         self._counted_at: int | None = None  # every end until then was reported
@@ -168,14 +169,20 @@ class RunWatch:
         """Tell the other collectors which runs are the test's, and give up those that were deleted."""
         if all(each.current for each in self._reflectors):
             self._counted_at = self._journal.now()
-        self._submitted |= {row.run for row in self._ledger.read() if row.run is not None}
+        for row in self._ledger.read():
+            if row.run is not None:
+                self._submitted.add(row.run)
+        self._observation.activity.runs = self
         with self._lock:
-            self._observation.activity.runs = self._submitted | self._known.open.keys() | self._known.over
             for name in [name for name, at in self._gone.items() if self._clock() - at >= _VANISHED_S]:
                 del self._gone[name]
                 if name in self._known.open:
                     self._known.drop(name)
                     self._journal.note("RunVanished", name, "the run was deleted, and its end was not seen")
+
+    def __contains__(self, run: object) -> bool:
+        """Whether a run is the test's."""
+        return run in self._submitted or run in self._known
 
     def see_going(self, change: str, manifest: Manifest) -> None:
         """A run that has not ended was created or changed; DELETED has ended or was deleted."""

@@ -15,7 +15,7 @@ import orjson
 
 from harness.simulator.kube_api.resource import Manifest, Resource, Snapshot
 
-# A superseded version's bytes are kept for this many changes, for the watchers that have not read it yet.
+# A version's bytes are kept for this many changes, for the watchers that have not read it yet.
 _KEEP_RENDERED = 2_000
 
 
@@ -107,9 +107,10 @@ class _Collection:
 
     def _trim(self) -> None:
         if len(self.changes) > _KEEP_RENDERED:
-            superseded = self.changes[-_KEEP_RENDERED].before
-            if superseded is not None:
-                superseded.forget_rendering()
+            before, after, _ = self.changes[-_KEEP_RENDERED]
+            after.forget_rendering()
+            if before is not None:
+                before.forget_rendering()
         excess = len(self.changes) - self._history
         # A quarter at once: dropping the head of a list costs its length.
         if excess > self._history // 4:

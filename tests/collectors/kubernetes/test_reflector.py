@@ -106,7 +106,7 @@ def test_it_lists_pages_then_watches_from_the_lists_version(tmp_path: Path) -> N
         (WATCH, (200, [change("MODIFIED", "a", 10), change("ADDED", "c", 11), change("DELETED", "b", 12)])),
     )
     with playing(tmp_path, script, wait_for=5) as (told, server, folder):
-        assert told == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("ADDED", "c"), ("DELETED", "b")]
+        assert told == [("LISTED", "a"), ("LISTED", "b"), ("MODIFIED", "a"), ("ADDED", "c"), ("DELETED", "b")]
         (_, first), (_, second), (_, third), *_ = server.asked
         assert (first["limit"], second["continue"], third["resourceVersion"]) == ("500", "next/page", "9")
         assert all(query["labelSelector"] == "a" for _, query in server.asked)
@@ -148,10 +148,10 @@ def test_after_expired_history_vanished_objects_and_the_gap_are_reported(tmp_pat
     )
     with playing(tmp_path, script, wait_for=6) as (told, _, folder):
         assert told == [
-            ("ADDED", "a"),
-            ("ADDED", "b"),
-            ("ADDED", "b"),
-            ("ADDED", "c"),
+            ("LISTED", "a"),
+            ("LISTED", "b"),
+            ("LISTED", "b"),
+            ("LISTED", "c"),
             ("DELETED", "a"),
             ("MODIFIED", "c"),
         ]

@@ -36,4 +36,6 @@ EXTERNAL, ARRIVING, ARRIVED, CLOSED = Load
     ],
 )  # fmt: skip
 def test_what_a_poll_would_show(activity: Activity, going: str, load: Load, hint: PollHint) -> None:
-    assert poll_hint(activity, runs={*going, "over"}, going=set(going), load=load) is hint
+    runs = {*going, "over"}
+    worked, labelled = (not runs.isdisjoint(shown or ()) for shown in (activity.worked, activity.persisted))
+    assert poll_hint(activity, going=set(going), load=load, worked=worked, labelled=labelled) is hint
