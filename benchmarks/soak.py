@@ -146,7 +146,7 @@ def judge(table: Table, samples: list[Sample]) -> None:
         begin, end = (float(np.median(part)) for part in (column[: len(column) // 10], column[-len(column) // 10 :]))
         bound = f"{FLAT:g} ×" if name != "platform" else ""
         cpu = [each["cpu"][name] for each in steady if name in each["cpu"]]
-        beside = f"at most {max(column):.0f}; {(cpu[-1] - cpu[0]) / minutes / 0.6:.0f} % of a core"
+        beside = f"at most {max(column):.0f}; {(cpu[-1] - cpu[0]) / max(minutes, 0.1) / 0.6:.0f} % of a core"
         table.row(f"memory of the {name} (MiB)", f"{begin:.0f} → {end:.0f}", bound, end <= FLAT * begin, beside)
     for name in sorted({name for each in steady for name in each["sizes"] if name.endswith(".jsonl")}):
         mib = np.array([each["sizes"].get(name, 0) for each in steady]) / 2**20

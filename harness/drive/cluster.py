@@ -215,6 +215,11 @@ class _ClockOffset:
             self.round_trip_ns = received_at - sent_at
             self.ahead_ns = there_at - (sent_at + received_at) // 2
 
+from locust import runners
+
+# Seconds without a sign of life: Locust gives a worker up after four, which a busy machine takes, too.
+_PATIENCE = 9
+
 
 def finish_killed(runs_dir: Path) -> None:
     """Write the reports of earlier tests whose load was killed, with the records that it left elsewhere."""
@@ -231,6 +236,7 @@ class Cluster:
     """
 
     def __init__(self, runner: Any, runs_dir: Path) -> None:
+        runners.HEARTBEAT_LIVENESS = _PATIENCE
         self._runner = runner
         self._runs_dir = runs_dir
         self._test = ""  # the latest one

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import orjson
 
 from harness.drive.latency_histogram import LatencyHistogram
+from harness.model.forgetting import Ids
 from harness.model.live import Counts
 from harness.model.phases import SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Outcome, Sample, Span, Submission
@@ -45,6 +46,7 @@ class Ledger:
         self._rejected_due: array[int] = array("q")  # when rejected arrivals were due, ascending
         self._latest_due = self._comparable_until = -1  # of booked arrivals; of those whose fate can be compared
         self.lags = LatencyHistogram()
+        self._over = Ids()
         self._ended_first: dict[str, Event] = {}  # ends that the observer saw before the answer was booked
         self._held: list[tuple[type, bytes]] = []
         self._torn: set[type] = set()
@@ -110,8 +112,10 @@ class Ledger:
         if event.kind != "Run" or event.reason not in TERMINAL_STATES:
             return None
         if event.object not in self._open:
-            self._ended_first[event.object] = event
+            if event.object not in self._over:  # else the listing shows it again, after the cluster has
+                self._ended_first[event.object] = event
             return None
+        self._over.add(event.object)
         name, due_at = self._names.pop(event.object), self._open.pop(event.object)
         succeeded = event.reason == SUCCEEDED
         self._ends[succeeded] += 1

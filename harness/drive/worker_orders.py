@@ -25,6 +25,7 @@ from harness.targets.credentials import Credentials
 
 _SHIP_EVERY_S = 0.5
 _SHIP_CLOSED_S = 0.05  # a rejected arrival frees its slot
+_AWAKE_S = 1.0  # between two looks of a process that runs: longer, and the machine was paused
 _LAST_WORDS_S = 2.0  # for booking open requests as unanswered and handing over the last rows, before the process ends
 
 Send = Callable[[str, dict[str, Any]], None]
@@ -52,7 +53,8 @@ class Order:
         self._every_s = _SHIP_CLOSED_S if assignment.closed else _SHIP_EVERY_S
         self._path = spool_path(self.test, assignment.index)
         self._spool = Spool(self._path, Origin(self.test, Path(assignment.run).name, assignment.index))
-        self._delivery = Delivery(self._spool, time.monotonic())
+        self._looked_s, self._paused_s = time.monotonic(), 0.0
+        self._delivery = Delivery(self._spool, self._looked_s)
         self._worker = Worker(assignment, credentials, self._record)
         self._dispatch = gevent.Greenlet(self._worker.run)
         self._stopped = self._unwanted = self._named = False
@@ -112,11 +114,18 @@ class Order:
         if isinstance(row, Submission):
             self._on_row(row)
 
+    def _silent_s(self, now_s: float) -> float:
+        """How long nothing was heard from the master, without the time for which this process did not run either."""
+        heard_s = self._heard_s()
+        paused_s = max(0.0, now_s - max(heard_s, self._looked_s) - _AWAKE_S)
+        self._paused_s = paused_s + (0.0 if heard_s > self._looked_s else self._paused_s)
+        self._looked_s = now_s
+        return now_s - heard_s - self._paused_s
+
     def _look(self) -> None:
         now_s = time.monotonic()
-        silent_s = now_s - self._heard_s()
         over = self._dispatch.ready()
-        batch, why = self._delivery.look(now_s, silent_s, over=over)
+        batch, why = self._delivery.look(now_s, self._silent_s(now_s), over=over)
         if why and not self._stopped:
             say(f"warning: sending is stopped: {why}\n")
             self.stop(why)

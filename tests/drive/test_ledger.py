@@ -135,6 +135,18 @@ def test_a_run_id_that_another_open_run_has_is_not_waited_for(folder):
     assert (ledger.counts.done, ledger.counts.in_flight, ledger.counts.ended) == (1, 0, 3)
 
 
+def test_an_end_that_is_shown_twice_leaves_nothing_behind(folder):
+    """By the cluster and by the listing: what is kept for a row that is still to come would stay for ever."""
+    ledger = Ledger(folder.recorder(), 2)
+    ledger.book(row(0))
+    assert ledger.end(end(0)) is not None
+    assert ledger.end(end(0)) is None
+    assert not ledger._ended_first
+    ledger.end(end(1))
+    assert ledger.book(row(1)) is not None, "seen before its row"
+    assert ledger.counts.done == 2
+
+
 def test_ends_of_other_tests_and_other_events_are_ignored(folder):
     ledger = Ledger(folder.recorder(), 1)
     assert ledger.end(end(7)) is None

@@ -121,6 +121,19 @@ def test_an_order_is_over_when_the_master_has_every_record_and_its_spool_is_gone
     assert master.rows(FIRST) == [(0, "accepted", None), (1, "accepted", None)]
 
 
+def test_a_pause_of_the_whole_machine_is_no_silence_of_the_master(worker, monkeypatch):
+    endpoint, master, platform = worker
+    master.order(FIRST, [0.0, LATER])
+    until(lambda: platform.asked)
+    now_s = time.monotonic
+    master.heartbeat = lambda: None  # what was sent before the pause is not read yet
+    monkeypatch.setattr("harness.drive.worker_orders.time", SimpleNamespace(monotonic=lambda: now_s() + 60))
+    platform.answers.set()
+    until(lambda: master.rows(FIRST))
+    assert master.rows(FIRST) == [(0, "accepted", None)]
+    assert not endpoint._orders[FIRST]._stopped, "the other arrival is still to come"
+
+
 def test_two_orders_at_one_worker_have_each_their_own_rows_queue_and_spool(worker):
     """Stop twice, Start: the first order still waits for its answers while the second is carried out."""
     _, master, platform = worker
