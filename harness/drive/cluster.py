@@ -215,6 +215,7 @@ class _ClockOffset:
             self.round_trip_ns = received_at - sent_at
             self.ahead_ns = there_at - (sent_at + received_at) // 2
 
+
 from locust import runners
 
 # Seconds without a sign of life: Locust gives a worker up after four, which a busy machine takes, too.
