@@ -17,7 +17,8 @@ from harness.detectors.diagnosis import detectors
 from harness.model.schedules import Burst, Schedule, Stages, kinds
 from harness.targets.discovery import find, names
 from tests.support.e2e import locust  # noqa: F401  # a fixture
-from tests.support.job_service import JobService, served
+from tests.support.job_service import JobService
+from tests.support.servers import serving
 
 PROJECT = Path(__file__).parents[2] / "examples/plugins"
 ROOT = Path(__file__).parents[2]
@@ -95,7 +96,7 @@ def test_its_options_are_listed(site):
 
 def test_a_load_test_runs_with_them_and_its_report_has_the_finding(site, locust, tmp_path):  # noqa: F811
     shutil.copy(PROJECT / "load.py", tmp_path)
-    with served(JobService(job_s=0.2)) as address:
+    with serving(JobService(job_s=0.2)) as address:
         finished = locust.headless(
             "-f", str(tmp_path / "load.py"), "--schedule", "sawtooth", "--peak", "20/s", "--period", "4s", "--collector-option", "job-queue-every=200ms", "--drain", "30s", JOBS_ENDPOINT=address,
             PYTHONPATH=f"{site}:{ROOT}", KUBECONFIG=str(tmp_path / "none"), within=("env",),  # entry points of its own

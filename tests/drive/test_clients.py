@@ -1,21 +1,19 @@
 """What a plan's requests carry: the token of a kubeconfig, for as long as the test lasts."""
 
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import yaml
 
 from harness.collectors.kubernetes import account
 from harness.drive.clients import client_of
 from harness.model.errors import ExitCode
-from harness.model.http import HttpRequest
+from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.plan import Plan
 from harness.plan import kubeconfig
 from harness.targets import credentials
 from harness.targets.credentials import Credentials
-from tests.support.servers import until
+from tests.support.servers import serving, until
 
 # An exec plugin, as kubectl runs it: each login gives another token.
 PLUGIN = """
@@ -30,25 +28,15 @@ print(json.dumps({
 """
 
 
-class Kubernetes(BaseHTTPRequestHandler):
-    """Keeps the tokens that it is shown; `server.over` are those that have expired."""
-
-    def do_GET(self):
-        self.server.tokens.append(self.headers["Authorization"])
-        self.send_response(401 if self.headers["Authorization"] in self.server.over else 200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, *_):
-        pass
-
-
 def test_a_token_of_an_exec_plugin_is_renewed_during_a_test(tmp_path, monkeypatch):
     (tmp_path / "login.py").write_text(PLUGIN)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Kubernetes) as server:
-        server.tokens, server.over = [], set()
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    tokens, over = [], set()
+
+    def kubernetes(request):
+        tokens.append(request.headers["Authorization"])
+        return HttpAnswer(401 if tokens[-1] in over else 200, b"{}")
+
+    with serving(kubernetes) as url:
         login = {
             "apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable,
             "args": [str(tmp_path / "login.py")], "interactiveMode": "Never",
@@ -56,7 +44,7 @@ def test_a_token_of_an_exec_plugin_is_renewed_during_a_test(tmp_path, monkeypatc
         (tmp_path / "config").write_text(
             yaml.safe_dump({
                 "apiVersion": "v1", "kind": "Config", "current-context": "x",
-                "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+                "clusters": [{"name": "c", "cluster": {"server": url}}],
                 "users": [{"name": "u", "user": {"exec": login}}],
                 "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
             })
@@ -68,14 +56,13 @@ def test_a_token_of_an_exec_plugin_is_renewed_during_a_test(tmp_path, monkeypatc
 
         def sent():
             client(HttpRequest("GET", "/version"))
-            return server.tokens[-1]
+            return tokens[-1]
 
         first = sent()
         assert first.startswith("Bearer token-")
-        server.over.add(first)
+        over.add(first)
         until(lambda: sent() != first, "the token was renewed")
         client.close()
-        server.shutdown()
 
 
 def test_the_token_of_another_cluster_is_not_given_for_this_one(tmp_path, monkeypatch, capsys):

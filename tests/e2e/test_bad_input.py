@@ -1,13 +1,12 @@
 """A configuration that can't work ends with a clear error and the right exit code, and leaves nothing half-written."""
 
-import json
 import socket
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from harness.model.http import HttpAnswer
 from tests.support.e2e import PIPELINE, free_port
+from tests.support.servers import serving
 
 NOWHERE = ("--host", "http://127.0.0.1:9", "--pipeline", PIPELINE)
 
@@ -82,24 +81,6 @@ def test_an_impossible_runs_folder_is_a_configuration_error(locust, tmp_path, pl
     assert (tmp_path / "runs").read_text() == "a file"
 
 
-class Stranger(BaseHTTPRequestHandler):
-    """An endpoint that is not KFP."""
-
-    status, body, kind = 200, b"", "text/html"
-
-    def do_GET(self):
-        self.send_response(self.status)
-        self.send_header("Content-Type", self.kind)
-        self.send_header("Content-Length", str(len(self.body)))
-        self.end_headers()
-        self.wfile.write(self.body)
-
-    do_POST = do_GET  # noqa: N815  # the standard library's name
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
@@ -111,11 +92,8 @@ class Stranger(BaseHTTPRequestHandler):
     ],
 )
 def test_an_endpoint_that_is_not_kfp_ends_with_5(locust, status, body, said):
-    handler = type("Handler", (Stranger,), {"status": status, "body": body})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        finished = locust.headless("--host", f"http://127.0.0.1:{server.server_port}", "--pipeline", PIPELINE)
-        server.shutdown()
+    with serving(lambda _: HttpAnswer(status, body, {"content-type": "text/html"})) as url:
+        finished = locust.headless("--host", url, "--pipeline", PIPELINE)
     assert (finished.code, finished.folder) == (5, None), finished.err
     assert said in finished.err
     assert "Traceback" not in finished.err
@@ -155,17 +133,12 @@ def test_a_folder_for_the_web_form_that_is_none_is_a_configuration_error(locust)
 def test_a_token_is_sent_to_the_platform(locust, tmp_path):
     asked = []
 
-    class Guarded(Stranger):
-        def do_GET(self):
-            asked.append(self.headers.get("Authorization"))
-            self.status, self.body = 401, json.dumps({"message": "still no"}).encode()
-            super().do_GET()
+    def refuse(request):
+        asked.append(request.headers.get("Authorization"))
+        return HttpAnswer(401, b'{"message": "still no"}')
 
     (tmp_path / "token").write_text("s3cret\n")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
+    with serving(refuse) as address:
         locust.headless("--host", address, "--pipeline", PIPELINE, "--token-file", str(tmp_path / "token"))
         locust.headless("--host", address, "--pipeline", PIPELINE, PIPESWARM_TOKEN="from-env")
-        server.shutdown()
     assert asked == ["Bearer s3cret", "Bearer from-env"]

@@ -2,41 +2,30 @@
 
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
 
 import pytest
 
+from harness.model.http import HttpAnswer
 from tests.support.e2e import ROOT
+from tests.support.servers import serving
+
+NAMES: list[str] = []
 
 
-class Jobs(BaseHTTPRequestHandler):
-    """A service that answers with the result, and rejects every fifth request."""
-
-    protocol_version = "HTTP/1.1"
-    names: ClassVar[list[str]] = []
-
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.names.append(asked["name"])
-        good = len(self.names) % 5 != 0
-        body = json.dumps({"id": f"job-{len(self.names)}"}).encode() if good else b"no room"
-        self.send_response(200 if good else 503)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+def answer(request):
+    """That of a service that executes a job at once, and rejects every fifth."""
+    NAMES.append(json.loads(request.body)["name"])
+    return (
+        HttpAnswer(200, json.dumps({"id": f"job-{len(NAMES)}"}).encode())
+        if len(NAMES) % 5
+        else HttpAnswer(503, b"no room")
+    )
 
 
 @pytest.fixture
 def service():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Jobs)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
+    with serving(answer) as url:
+        yield url
 
 
 def test_the_documented_example_loads_a_platform_of_its_own(locust, tmp_path, service):
@@ -55,7 +44,7 @@ def test_the_documented_example_loads_a_platform_of_its_own(locust, tmp_path, se
     assert finished.code in {3, 4}, finished.err + finished.out
     outcomes = [row["outcome"] for row in finished.rows()]
     assert (outcomes.count("accepted"), outcomes.count("rejected")) == (16, 4)
-    assert sorted(Jobs.names[-20:]) == sorted(f"{k}-s" for k in range(20))  # of the last try
+    assert sorted(NAMES[-20:]) == sorted(f"{k}-s" for k in range(20))  # of the last try
     ledger = finished.report()["ledger"]
     assert ledger["in_flight"] == 0, ledger
     assert (finished.folder / "observer.log").read_text().count("Traceback") == 0

@@ -3,9 +3,6 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from harness.model.http import HttpAnswer, HttpRequest
@@ -50,31 +47,3 @@ class JobService:
             "id": job["id"], "name": job["name"], "state": "done" if ended else "waiting", "error": "",
             "created_at": job["at"], "ended_at": job["ends"] if ended else None,
         }  # fmt: skip
-
-
-@contextmanager
-def served(service: JobService) -> Iterator[str]:
-    """The service's address while it is served."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            answer = service(HttpRequest(self.command, self.path, body))
-            self.send_response(answer.status)
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
-
-        do_POST = do_DELETE = do_GET  # noqa: N815  # the names that http.server calls
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()

@@ -15,9 +15,45 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import yaml
 
+from harness.model.http import HttpAnswer, HttpRequest
 from tests.support.certificates import certified
 
 Answer = tuple[int, Any]  # status, and a document or a list of watch events
+
+
+@contextmanager
+def serving(exchange: Callable[[HttpRequest], HttpAnswer | None]) -> Iterator[str]:
+    """An HTTP server that answers as `exchange` does, or hangs up where that is None; yields its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = exchange(HttpRequest(self.command, self.path, body, self.headers))
+            if answer is None:
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, text in {**answer.headers, "content-length": str(len(answer.body))}.items():
+                self.send_header(name, text)
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815  # the standard library's names
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # a client that hangs up is nothing to be told of
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 class Served:
