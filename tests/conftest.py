@@ -1,5 +1,6 @@
 """What tests of several rooms share: fixtures, and which tests may run beside each other."""
 
+import gc
 import os
 import signal
 
@@ -53,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
         ranks[item] = order.get(group, len(order))
     items.sort(key=ranks.__getitem__)
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays: each full collection of a test's garbage would look through all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -8,7 +8,7 @@ from harness.model.phases import PULLING, REQUESTED_CPU_CORES, REQUESTED_MEMORY_
 from harness.planning import simulated_burst
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
-from harness.store.tables import load
+from harness.store.tables import load, seal
 from tests.support.stories import stairs
 from tests.support.timelines import GIB, STORE_MESSAGE, Story, Timeline
 
@@ -103,9 +103,10 @@ def test_pods_that_outlast_the_scale_up_show_nothing_about_fewer_nodes(tmp_path)
 
 def simulated(place, *more):
     """A test in which the autoscaler brings up to 20 nodes."""
-    given = ("--profile=aks-20-nodes", f"--runs-dir={place}", "--run-name=grows", *more)
+    given = ("--profile=aks-20-nodes", f"--runs-dir={place}", "--run-name=grows", "--no-report", *more)
     assert main(["simulate", "run", "--quiet", *given]) == 0
     folder = RunFolder.open(place / "grows")
+    seal(folder)
     return scaling(Timeline.from_frames(folder.read_plan(), load(folder)))
 
 
