@@ -89,17 +89,6 @@ def test_a_correlated_field_keeps_its_marginal():
     assert stats.kstest(np.array(drawn(fields, N)["b"]), stats.lognorm(0.5).cdf).statistic < BOUND
 
 
-def test_correlations_form_chains():
-    fields = {
-        "a": {"normal": [0, 1]},
-        "b": {"uniform": [0, 1], "correlation": {"with": "a", "rank": 0.9}},
-        "c": {"uniform": [0, 1], "correlation": {"with": "b", "rank": 0.9}},
-    }
-    found = drawn(fields, 10_000)
-    assert stats.spearmanr(found["b"], found["c"]).statistic == pytest.approx(0.9, abs=0.03)
-    assert stats.spearmanr(found["a"], found["c"]).statistic > 0.75
-
-
 def test_fields_without_correlation_are_independent():
     found = drawn({"a": {"normal": [0, 1]}, "b": {"normal": [0, 1]}}, 10_000)
     assert abs(stats.spearmanr(found["a"], found["b"]).statistic) < 0.03

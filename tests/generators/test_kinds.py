@@ -117,11 +117,6 @@ def test_a_scale_in_turn_and_sorted():
     assert column({"scale": [4000, 5000, 6000], "order": "sorted"}, 5) == [4000, 4000, 5000, 5000, 6000]
 
 
-def test_a_shuffled_scale_has_no_fixed_order():
-    rounds = [tuple(column({"scale": [1, 2, 3]}, 300)[k : k + 3]) for k in range(0, 300, 3)]
-    assert len(set(rounds)) == 6
-
-
 @quick
 @given(st.dates(dt.date(1990, 1, 1), dt.date(2050, 1, 1)), st.integers(0, 400))
 def test_dates_are_within_their_range_both_ends_included(start, days):

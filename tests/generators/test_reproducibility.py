@@ -33,10 +33,6 @@ def test_the_block_size_does_not_matter(block, form):
     assert written(SPEC, 400, form=FORMATS[form], block=max(block, 20)) == whole(form)
 
 
-def test_blocks_of_one_row_give_the_same_bytes():
-    assert whole("csv").startswith(written(SPEC, 40, block=1))
-
-
 @settings(max_examples=12, deadline=None)
 @given(n=st.integers(1, 400), form=st.sampled_from(["csv", "jsonl"]))
 def test_fewer_rows_are_a_prefix_of_more(n, form):

@@ -4,7 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from hypothesis import example, given, settings
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from generators.cli import main
-from generators.inference.sample import spearman
 from generators.spec import load_spec
 
 
@@ -106,14 +104,6 @@ fields:
     assert fields["b"]["correlation"]["rank"] == pytest.approx(-0.7, abs=0.05)
     found = stats.spearmanr([float(row["a"]) for row in new], [float(row["b"]) for row in new]).statistic
     assert found == pytest.approx(-0.7, abs=0.06)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=30, max_size=60))
-def test_spearman_agrees_with_scipy(pairs):
-    a, b = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
-    expected = stats.spearmanr(a, b).statistic if a.std() and b.std() else 0.0
-    assert spearman(a, b) == pytest.approx(expected, abs=1e-12)
 
 
 def test_text_without_a_pattern_is_drawn_from_the_sample(capsys):

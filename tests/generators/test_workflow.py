@@ -112,11 +112,6 @@ def test_an_input_without_a_name_is_noted(export):
     assert read_workflow(export)[0].notes == ("an input without a name is left out",)
 
 
-def test_generated_files_pass_the_check(export):
-    rows(export)
-    assert main(["--check", "scenarios.csv", "--from-workflow", str(export)]) == 0
-
-
 @pytest.mark.parametrize(
     ("content", "said"), [("{", "not JSON"), ("[]", "no io_interface"), ('{"a": 1}', "no io_interface")]
 )

@@ -18,7 +18,6 @@ from generators.document import Document, parse_yaml
 from generators.schema import WORKLOAD, validate
 from generators.workload import arrivals, read_workload, widths
 from harness.model.errors import ConfigError
-from harness.plan.schedule_files import read_schedule
 
 IDS = pl.DataFrame({"id": [str(k) for k in range(1, 101)], "plant": ["a", "b", "c", "d"] * 25})
 
@@ -193,14 +192,6 @@ def test_options_define_a_single_phase():
         rows = list(csv.DictReader(lines))
     assert 30 <= len(rows) <= 54
     assert {row["scenario_id"] for row in rows} == {"1", "2", "3"}
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_load_replays_what_is_written():
-    assert main(["workload", "--for", "30m", "--width", "0..9", "--quiet"]) == 0
-    with Path("schedule.csv").open(newline="") as lines:
-        due_s = [float(row["due_s"]) for row in csv.DictReader(lines)]
-    assert list(read_schedule("replay", Path("schedule.csv")).due_s) == due_s
 
 
 @pytest.mark.usefixtures("folder")

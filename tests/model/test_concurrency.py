@@ -17,6 +17,8 @@ from harness.model.schedules.schedule import Document
         ),
         # A level that ends before it is reached: the next one begins where this one got to.
         (Concurrency((Level(100, 2.0), Level(1, 5.0)), 1.0), [(0.0, 1), (1.0, 1), (2.0, -1)]),
+        (Concurrency((Level(2, 5.0), Level(2, 5.0)), 1.0), [(0.0, 1), (1.0, 1)]),
+        (Concurrency((Level(3, 2.0), Level(0, 2.0)), 1.0), [(0.0, 1), (1.0, 1), (2.0, -1), (3.0, -1)]),
     ],
 )
 def test_slots_are_added_and_removed_at_the_spawn_rate(schedule, changes):
@@ -139,16 +141,6 @@ def test_levels_and_stages_come_back_from_the_manifest():
         Concurrency((), runs=7, stages=(2, 5)),
     ):
         assert Concurrency.from_mapping(schedule.to_mapping()) == schedule
-
-
-def test_a_level_that_is_reached_already_changes_nothing():
-    assert list(Concurrency((Level(2, 5.0), Level(2, 5.0)), 1.0).changes()) == [(0.0, 1), (1.0, 1)]
-
-
-def test_a_level_is_left_when_its_time_is_over():
-    assert list(Concurrency((Level(3, 2.0), Level(0, 2.0)), 1.0).changes()) == [
-        (0.0, 1), (1.0, 1), (2.0, -1), (3.0, -1),
-    ]  # fmt: skip
 
 
 def test_the_manifest_says_that_it_is_closed():

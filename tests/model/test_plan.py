@@ -22,7 +22,3 @@ def test_a_plan_comes_back_from_plain_values_with_defaults_for_what_they_lack():
 )
 def test_tenants_are_listed_in_the_targets_options(given, tenants):
     assert Plan("kfp", "h", {}, 5, 7, simulated=False, target_options={"tenants": given}).tenants == tenants
-
-
-def test_without_tenants_there_is_none():
-    assert Plan("kfp", "h", {}, 5, 7, simulated=False).tenants == ()

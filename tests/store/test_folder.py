@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import ConfigError, Event, Node, Outcome, Plan, Sample, Span, Submission
-from harness.model.run_name import run_name
 from harness.store import RunFolder, files
 from harness.store.folder import encode
 from harness.store.tables import load, schema, seal
@@ -34,10 +33,6 @@ def test_a_plan_comes_back_as_it_was_written(tmp_path):
     written = plan(slos=("failed_ratio < 0.01",), command=("locust", "-f", "x"), target_options={"namespace": "n"})
     folder.write_plan(written)
     assert RunFolder.open(folder.path).read_plan() == written
-
-
-def test_a_name_in_use_gets_a_number(tmp_path):
-    assert [RunFolder.create(tmp_path, "a/b c").path.name for _ in range(3)] == ["a-b-c", "a-b-c-2", "a-b-c-3"]
 
 
 def test_an_unwritable_folder_is_a_configuration_error(tmp_path):
@@ -174,15 +169,6 @@ def test_a_damaged_table_is_made_again_from_its_records(tmp_path, spoiled):
     assert table.read_bytes() == whole
 
 
-def test_a_torn_last_line_is_dropped_and_counted(tmp_path):
-    folder = RunFolder.create(tmp_path, "a")
-    record_all(folder)
-    with (folder.path / "spans.jsonl").open("ab") as lines:
-        lines.write(b'{"run":"r","st')
-    assert seal(folder)["spans"] == 1
-    assert len(load(folder)["spans"]) == 1
-
-
 def test_a_line_torn_in_the_middle_costs_only_itself(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
     with (folder.path / "events.jsonl").open("ab") as lines:
@@ -262,10 +248,6 @@ def test_a_hanging_writer_of_the_live_state_blocks_for_at_most_a_second(tmp_path
     folder = RunFolder.create(tmp_path, "a")
     with files.locked(folder.path, ".live.lock"), pytest.raises(OSError, match="timed out"):
         folder.write_live("load", {})
-
-
-def test_the_default_name_holds_time_target_schedule_and_runs():
-    assert run_name("kfp", "burst", 200, 0) == "19700101T000000Z-kfp-burst-200"
 
 
 def test_the_nearest_run_is_proposed(tmp_path):

@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-from pathlib import Path
 
 import orjson
 import pyarrow as pa
@@ -12,7 +10,7 @@ import pytest
 
 from harness.model.errors import ConfigError
 from harness.model.records import Event, Node, Sample, Span, Submission
-from harness.store.folder import KINDS, RunFolder
+from harness.store.folder import KINDS
 from harness.store.manifest import FORMAT
 from harness.store.prices import kept_prices
 from harness.store.tables import load, schema, seal
@@ -253,10 +251,3 @@ def test_the_schema_of_a_table_follows_from_the_records():
         [("metric", pa.string()), ("at", pa.int64()), ("value", pa.float64()), ("labels", pa.string())]
     )
     assert schema(Submission).field("outcome").type == pa.string()
-
-
-def test_a_copied_folder_reads_the_same(folder, tmp_path):
-    seal(folder)
-    shutil.copytree(folder.path, tmp_path / "copy")
-    copied = load(RunFolder.open(Path(tmp_path / "copy")))
-    assert all(frame.equals(copied[name]) for name, frame in load(folder).items())

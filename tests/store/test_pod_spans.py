@@ -28,12 +28,6 @@ def test_its_lines_are_those_of_its_spans(pod):
     assert encode(pod) == b"".join(encode(span) for span in pod.spans())
 
 
-def test_each_phase_begins_when_the_one_before_it_ends():
-    first, last = spans_of(bounds=(AT, AT + 1, None)).spans()
-    assert first == Span("r1", "r1-train-1", "scheduling", AT, AT + 1, "train", 0, "steps-0", "simulator")
-    assert (last.phase, last.started_at, last.ended_at) == ("running", AT + 1, None)
-
-
 def test_a_folder_reads_back_the_spans_of_a_pod(tmp_path):
     folder = RunFolder.create(tmp_path, "run")
     with folder.recorder() as recorder:

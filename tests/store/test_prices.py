@@ -112,9 +112,3 @@ def test_an_invalid_price_is_rejected(text):
 def test_a_price_is_read_as_it_is_written(pool, price):
     assert parse_price(f"{pool}={price!r}") == (pool, price)
     assert parse_price(repr(price)) == (EVERY, price)
-
-
-def test_damaged_prices_are_a_configuration_error(folder):
-    (folder.path / "prices.json").write_text("[]")
-    with pytest.raises(ConfigError, match=r"prices\.json"):
-        load(folder)

@@ -57,12 +57,6 @@ def test_the_same_scenario_twice_is_two_workflows(tmp_path):
     assert target.submit(scenario(url="u"), cluster) != target.submit(scenario(url="u"), cluster)
 
 
-def test_set_up_creates_nothing(tmp_path):
-    cluster = Argo()
-    ready(cluster, prepared(tmp_path))
-    assert cluster.workflows == {}
-
-
 def test_long_and_foreign_names_fit_what_argo_labels_pods_with(tmp_path):
     cluster = Argo()
     target, _ = ready(cluster, prepared(tmp_path))
@@ -142,13 +136,6 @@ def test_a_workflow_that_refers_to_a_template_has_the_parameters_of_both(tmp_pat
     assert {each.name: each.required for each in found.inputs}["depth"] is True
 
 
-def test_a_missing_template_is_told_with_those_that_exist():
-    cluster = Argo(template("hourly"))
-    with pytest.raises(ConfigError, match="there is no WorkflowTemplate nightly in the namespace default") as raised:
-        from_template(cluster, "workflowtemplate/nightly")
-    assert "hourly" in raised.value.hint
-
-
 @pytest.mark.parametrize("reference", ["nightly", "pod/nightly", "workflowtemplate/"])
 def test_what_from_can_name_is_told(reference):
     with pytest.raises(ConfigError, match="--from"):
@@ -168,13 +155,6 @@ def test_from_takes_the_names_that_kubectl_takes(kind, names):
     assert [*known.short_names] == names
     for name in (known.kind.lower(), *names):
         assert argo.prepare({**DEFAULTS, "from": f"{name}/a"}, simulated=False).options["from"] == f"{known.kind}/a"
-
-
-def test_without_the_right_to_create_nothing_is_sent_and_verb_and_resource_are_named(tmp_path):
-    why = 'workflows.argoproj.io is forbidden: User "u" cannot create resource "workflows" in API group "argoproj.io"'
-    with pytest.raises(ConfigError, match="cannot create resource") as raised:
-        ready(Argo(refusal=(403, why)), prepared(tmp_path))
-    assert "verb create on the resource workflows (apiGroup argoproj.io)" in raised.value.hint
 
 
 @pytest.mark.parametrize("server", [False, True])
@@ -235,13 +215,6 @@ def test_what_workflows_do_not_need_is_refused(tmp_path, text, said):
     (tmp_path / "beside.yaml").write_text(text)
     with pytest.raises(ConfigError, match=said):
         prepared(tmp_path, **{"with": str(tmp_path / "beside.yaml")})
-
-
-def test_a_conflict_is_told_as_such(tmp_path):
-    target, _ = ready(Argo(), prepared(tmp_path))
-    with pytest.raises(RejectedError, match="exists already, so this request arrived twice") as raised:
-        target.submit(scenario(url="u"), lambda _: status(409, 'workflows.argoproj.io "x" already exists'))
-    assert raised.value.status == 409
 
 
 @pytest.mark.parametrize(

@@ -108,24 +108,6 @@ def test_without_a_usable_kubeconfig_the_user_is_told(monkeypatch, tmp_path):
     assert "kubectl" in raised.value.hint
 
 
-def test_argos_version_is_the_tag_of_its_controllers_image(plan, admin):
-    labels = {"app": "workflow-controller"}
-    containers = [{"name": "workflow-controller", "image": "quay.io/argoproj/workflow-controller:v3.6.7"}]
-    spec = {
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
-    }
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "workflow-controller"},
-        "spec": spec,
-    }
-    admin.ask("POST", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", deployment)
-    observed = replace(plan, observer=replace(plan.observer, platform_namespaces=("absent", NAMESPACE)))
-    assert argo.from_plan(observed).set_up(client_of(plan, Credentials())).versions == {"argo": "v3.6.7"}
-
-
 def test_runs_are_created_watched_to_their_end_shut_down_and_deleted(plan, admin, tmp_path):
     exchange = client_of(plan, Credentials())
     target = set_up(plan, exchange)
