@@ -193,6 +193,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "name": finding.name,
         "title": finding.title,
         "confidence": finding.confidence,
+        "status": finding.status,
         "severity": finding.severity,
         "evidence": [
             {"statement": e.statement, "value": e.value, "unit": e.unit, "table": e.table, "filter": e.filter}

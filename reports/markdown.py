@@ -73,7 +73,7 @@ def _findings(result: Result) -> list[str]:
 
 
 def _finding(finding: Finding, effect: str) -> list[str]:
-    lines = [f"**{cell(finding.title)}** (`{finding.name}`, confidence {finding.confidence:.0%})", ""]
+    lines = [f"**{cell(finding.title)}** (`{finding.name}`, {finding.sure})", ""]
     lines += [f"- {cell(evidence.statement)}" for evidence in finding.evidence]
     lines += ["", f"**Fix:** {cell(finding.fix)}", ""]
     if effect:

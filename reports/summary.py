@@ -173,7 +173,7 @@ def _finding(result: Result) -> list[str]:
     if not result.diagnosis.findings:
         return []
     top, *others = result.diagnosis.findings
-    lines = [f"Finding: {top.name} (confidence {top.confidence:.0%})"]
+    lines = [f"Finding: {top.name} ({top.sure})"]
     lines += [f"  - {evidence.statement}" for evidence in top.evidence[:_MOST_EVIDENCE]]
     lines.append(f"  Fix: {top.fix.split('. ')[0].rstrip('.')}")
     if effect := effect_text(result, top.name):

@@ -73,6 +73,7 @@ def _as_dict(finding: "Finding") -> dict[str, Any]:
         "name": finding.name,
         "title": finding.title,
         "confidence": finding.confidence,
+        "status": finding.status,
         "evidence": [each.statement for each in finding.evidence],
         "knob": finding.fix,
         "commands": list(finding.commands),
@@ -80,8 +81,12 @@ def _as_dict(finding: "Finding") -> dict[str, Any]:
 
 
 def _text(found: dict[str, Any]) -> str:
-    lines = [f"{each['name']} (confidence {each['confidence']:.0%}): {each['title']}" for each in found["findings"]]
+    lines = [f"{each['name']} ({_sure(each)}): {each['title']}" for each in found["findings"]]
     return "\n".join(lines) or "no bottleneck found so far"
+
+
+def _sure(finding: dict[str, Any]) -> str:
+    return f"confidence {finding['confidence']:.0%}{', preview' * (finding['status'] == 'preview')}"
 
 
 def _document(found: dict[str, Any]) -> str:

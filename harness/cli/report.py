@@ -27,7 +27,7 @@ from harness.store.baselines import find_baseline, keep_baseline, kept_baseline
 from harness.store.derived import write_phases
 from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN, RunFolder
 from harness.store.prices import keep_prices, parse_price, read_prices
-from harness.store.reasons import keep_reasons
+from harness.store.reasons import keep_reasons, read_reasons
 from harness.store.recovery import recover, sentences
 from harness.store.spools import leftovers
 from harness.store.tables import read, release_memory, seal
@@ -108,10 +108,7 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.otel:
         exporter_module()
     if arguments.reasons:
-        try:
-            keep_reasons(folder, arguments.reasons)
-        except OSError as error:
-            raise ConfigError(f"{arguments.reasons} can't be read: {error.strerror}", "give a readable file") from error
+        keep_reasons(folder, read_reasons(arguments.reasons))
     for sentence in _recovered(folder):
         printing.note(arguments, sentence)
     code = write(folder, arguments)

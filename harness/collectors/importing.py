@@ -225,7 +225,9 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tup
     nodes, pods = Nodes(journal), Pods(journal, since)
     known = workflows.Workflows(journal, since)
     controller = ControllerArguments(journal)
-    events = Events(journal, pods.see_event, since, run_of_workflow=known.run_of)
+    events = Events(
+        journal, pods.see_event, since, run_of_workflow=known.run_of, see_other_event=pods.see_other_event
+    )  # fmt: skip
 
     def see_pod(change: str, manifest: Manifest) -> None:
         pods.see(change, manifest)
@@ -239,4 +241,6 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tup
         for path, each in objects[kind]:
             with reading.structured(path, _COMPLETE):
                 see[kind]("ADDED", each)
+                if kind == "Node":
+                    pods.see_node("ADDED", each)
     events.release(every=True)

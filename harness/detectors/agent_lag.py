@@ -10,6 +10,7 @@ from harness.model.findings import Evidence, Finding
 from harness.model.units import counted, format_duration
 
 NAME = "agent-lag"
+SEEN = ("folder: k6-burst60",)
 NEEDS = (Capability.RUNS,)
 TARGETS = ("kfp",)
 # The agent reports through the API server's token bucket.

@@ -3,15 +3,16 @@
 from harness.analysis.refused_credentials import is_refused
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import group
+from harness.analysis.waits.stated import refused_for_others
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke
-from harness.detectors.error_texts import DATABASE, is_limited
+from harness.detectors.error_texts import is_limited
 from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
 
 NAME = "api-errors"
+SEEN = ("real: api-restarted",)
 NEEDS = (Capability.SUBMISSIONS,)
-EXPLAINED_BY = {"etcd-full": 0.5, "workflow-too-large": 0.5}  # other submissions may be refused for another reason
 FAULTS = ("api-errors",)
 
 _LEAST = 0.005
@@ -21,7 +22,7 @@ _MOST_GROUPS = 4
 def detect(timeline: Timeline) -> list[Finding]:
     """Rejected submissions by status and message; those of another finding belong to that one."""
     runs = timeline.runs
-    others = runs["error"].str.contains(DATABASE) | is_refused(runs) | is_limited(runs)
+    others = refused_for_others(timeline) | is_refused(runs) | is_limited(runs)
     rejected = runs[(runs["outcome"] == Outcome.REJECTED.value) & ~others]
     share = len(rejected) / max(len(runs), 1)
     if share < _LEAST:

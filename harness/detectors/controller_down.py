@@ -9,6 +9,7 @@ from harness.model.findings import Evidence, Finding
 from harness.model.units import counted, format_duration
 
 NAME = "controller-down"
+SEEN = ("real: controller-killed",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "whether the controller's metrics were missing at that time"}
 TARGETS = ("kfp", "argo")

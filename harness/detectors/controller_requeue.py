@@ -8,6 +8,7 @@ from harness.detectors.slow_controller import HELD, requeue, slow_controller, sp
 from harness.model.findings import Finding
 
 NAME = "controller-requeue"
+SEEN = ("real: kfp-none",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {
     Capability.WORKFLOWS: "whether a quota or a lock held pods back",

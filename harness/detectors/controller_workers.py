@@ -23,6 +23,7 @@ from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
 from harness.model.units import format_duration
 
 NAME = "controller-workers"
+SEEN = ("real: one-worker",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {
     Capability.CONTROLLER: "how many workers are busy, and what only the controller's metrics tell from other causes"

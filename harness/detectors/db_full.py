@@ -1,11 +1,10 @@
-"""The database's disk, or another volume that is not the artifact store's, is full."""
+"""A volume that is not the artifact store's is full, such as the database's, and nothing states it yet."""
 
 from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.stated import causes
 from harness.detectors.capability import Capability
-from harness.detectors.database_errors import DatabaseError, find
 from harness.detectors.detector import slowed
-from harness.detectors.error_texts import DB_DISK_FULL
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import STORE_AVAILABLE_BYTES
@@ -13,30 +12,14 @@ from harness.model.units import format_bytes
 
 NAME = "db-full"
 NEEDS = (Capability.SUBMISSIONS,)
-USES = {Capability.POD_EVENTS: "the runs that failed because of it"}
-FAULTS = ("db-full",)
-
-_ERROR = DatabaseError(
-    NAME,
-    DB_DISK_FULL,
-    "The database's disk is full",
-    "Expand its volume, shorten the retention of runs, and delete the runs of load tests: each keeps its "
-    "specification and its whole workflow in the database.",
-    (
-        "kubectl get pvc -n {namespace}",
-        (
-            "kubectl patch pvc mysql-pv-claim -n {namespace} -p "
-            '\'{{"spec":{{"resources":{{"requests":{{"storage":"100Gi"}}}}}}}}\''
-        ),
-        "kubectl rollout restart deployment mysql -n {namespace}",
-    ),
-)
+NOT_INJECTED = "the fault db-full is stated by the database, which `stated` finds"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """MySQL's error 1114 in the API's responses; else volumes without space, whatever mounts them."""
-    others = [volume for volume in volumes(timeline) if volume.full and not volume.of_store]
-    return find(timeline, _ERROR) or [_full(volume) for volume in others]
+    """Volumes without space, whatever mounts them, unless the database says that its disk is full."""
+    if any(each.row and each.row.name == NAME for each in causes(timeline)):
+        return []
+    return [_full(volume) for volume in volumes(timeline) if volume.full and not volume.of_store]
 
 
 def _full(volume: Volume) -> Finding:

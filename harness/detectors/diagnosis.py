@@ -13,8 +13,9 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, Detector, slowed
 from harness.detectors.gaps import OF_KUBERNETES, gaps
 from harness.detectors.ranking import ranked, unexplained
-from harness.model.findings import Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
+from harness.model.findings import DOUBT, PREVIEW, Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
 from harness.model.units import counted
+from harness.reasons import builtin
 
 _OF_PODS = frozenset(Capability) - {Capability.SUBMISSIONS, Capability.RUNS}
 # What a platform's runs never show: a detector that needs it has nothing to judge there.
@@ -75,7 +76,21 @@ def diagnose(timeline: Timeline, *, going_on: bool = False) -> Diagnosis:
     for detector in asked:
         explained_by |= getattr(detector, "EXPLAINED_ROWS", {})
     kept = _without_last_resorts([*unexplained(findings, explained_by)], asked)
-    return Diagnosis(validity(timeline), ranked(kept), tuple(not_judged), tuple(with_less))
+    placed = ranked(_with_status(each, asked, timeline) for each in kept)
+    return Diagnosis(validity(timeline), placed, tuple(not_judged), tuple(with_less))
+
+
+def _with_status(finding: Finding, asked: Sequence[Detector], timeline: Timeline) -> Finding:
+    """Built-in findings are previews until they were seen right; a user's rows and detectors are the user's own."""
+    of_row = timeline.catalogue.named(finding.name)
+    mine = next((each for each in asked if finding.name == each.NAME), None)
+    if mine is not None and not getattr(mine, "BY_CATALOGUE", False):
+        if getattr(mine, "DOUBT", False):
+            return replace(finding, status=DOUBT)
+        seen = getattr(mine, "SEEN", ()) or not str(getattr(mine, "__name__", "")).startswith(f"{__package__}.")
+    else:
+        seen = of_row is None or of_row.seen or builtin().named(finding.name) is not of_row
+    return finding if seen else replace(finding, status=PREVIEW)
 
 
 def _without_last_resorts(findings: Sequence[Finding], asked: Sequence[Detector]) -> tuple[Finding, ...]:

@@ -7,7 +7,6 @@ import pandas as pd
 from harness.analysis.timeline import Bools, Timeline
 from harness.analysis.timeline.columns import containing
 from harness.analysis.waits.failures import Failure, failures
-from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED
 from harness.detectors.detector import CannotJudgeError
 from harness.model.records import Outcome
 
@@ -37,9 +36,6 @@ OUT_OF_MEMORY = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup o
 KILLED = re.compile(r"exit (?:code|status):? 137|signal: killed", re.IGNORECASE)
 # A kubelet evicts: "The node was low on resource: memory. Threshold quantity: …".
 NODE_PRESSURE = re.compile(r"node was low on resource|node had condition: \[", re.IGNORECASE)
-DB_CONNECTIONS = re.compile(r"Error 1040|too many connections", re.IGNORECASE)
-DB_DISK_FULL = re.compile(r"Error 1114|The table '[^']*' is full", re.IGNORECASE)
-DATABASE = re.compile(f"{DB_CONNECTIONS.pattern}|{DB_DISK_FULL.pattern}", re.IGNORECASE)
 _TOO_MANY, _UNAVAILABLE = (
     429,
     503,
@@ -55,8 +51,6 @@ EVICTED = re.compile(
 ADAPTER = re.compile(r"LOADING_DATA_FROM_ADAPTERS|SENDING_DATA_TO_ADAPTERS|Adapter\w*(?:Exception|Error)")
 PLAIN_500 = re.compile(r"HTTP 500 · Internal Server Error")
 BARE_500 = re.compile(f"{PLAIN_500.pattern}|HTTP 500 · Failure while calling the runtime")
-# The cause that each of these names is another detector's finding.
-KNOWN = (STORE_FULL, UNWRITTEN, OUT_OF_MEMORY, KILLED, NODE_PRESSURE, QUOTA_EXCEEDED, DATABASE, EVICTED, ADAPTER)
 _LEAST_SHARE = 0.005
 FEW_ACCEPTED = 5  # submissions that a rate needs
 

@@ -15,6 +15,7 @@ from harness.model.phases import PULLING, STARTING
 from harness.model.units import format_duration
 
 NAME = "image-pull"
+SEEN = ("real: image-pull",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.POD_EVENTS: "pulls: only events tell them from the rest of a start"}
 EXPLAINED_BY = {"image-missing": 0.3}  # a pull that is refused is tried again, after longer and longer pauses

@@ -6,9 +6,11 @@ from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wa
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.node_waits import SHARE, waiting_evidence
-from harness.model.findings import Finding
+from harness.model.findings import Evidence, Finding
+from harness.reasons.catalogue import SCHEDULER
 
 NAME = "nodes-exhausted"
+SEEN = ("real: nodes-full",)
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "what the nodes ran out of, and whether the autoscaler could add one"}
 # Nodes that are full by requests alone need no others.
@@ -16,6 +18,10 @@ EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0, "stranded-c
 OVERSTATED_EARLY = True
 FAULTS = ("nodes-exhausted",)
 
+_UNSAID = 0.5  # a taint, a claim or an affinity keeps pods off nodes as well
+_DOUBT = Evidence(
+    "why the scheduler placed the pods nowhere was not seen: taints, claims or affinity may be the reason"
+)
 _MUCH = 0.3  # of the runs' time
 _LACKING = 0.5  # of the nodes that could take the pods: where nodes are full, it is nearly all of them
 
@@ -31,12 +37,14 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []  # the pods that wait fit on no node
     if found is not None and not wait.lacks and max(found.shares.values(), default=0.0) < _LACKING:
         return []  # nothing says that nodes are full, and by requests they have room
+    said = wait.lacks or any(str(text).startswith(SCHEDULER) for text in timeline.pods["reason"].cat.categories)
+    sure = 0.87 if Capability.POD_EVENTS.observed(timeline) else 0.6
     return [
         Finding(
             NAME,
             f"The nodes are full: runs spent {wait.share:.0%} of their time waiting for a node",
-            0.85 if Capability.POD_EVENTS.observed(timeline) else 0.6,
-            waiting_evidence(timeline, wait),
+            sure if said else _UNSAID,
+            (*waiting_evidence(timeline, wait), *(() if said else (_DOUBT,))),
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",
             ("kubectl get nodes -o wide", "kubectl describe nodes | grep -A 8 'Allocated resources'"),

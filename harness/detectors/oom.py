@@ -10,6 +10,7 @@ import pandas as pd
 
 from harness.analysis.timeline import Bools, Timeline, floats
 from harness.analysis.waits.failures import Failure, failures, own_events
+from harness.analysis.waits.stated import failed_for_others
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke, slowed
 from harness.detectors.error_texts import EVICTED, KILLED, NODE_PRESSURE, OUT_OF_MEMORY, require_reasons
@@ -17,6 +18,7 @@ from harness.model.findings import Evidence, Finding
 from harness.model.phases import REQUESTED_MEMORY_BYTES
 
 NAME = "oom"
+SEEN = ("real: oom",)
 NEEDS = (Capability.RUNS,)
 USES = {
     Capability.PODS: "the steps' tasks and requests",
@@ -32,11 +34,12 @@ _MI = 2**20
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Containers killed for memory, whether or not a retry saved the run; pods of others' runs don't count."""
-    own = own_events(timeline)
-    killed = own[_is_killed(own)]
-    failed = [f for f in failures(timeline) if f.says(OUT_OF_MEMORY)]
+    own, others = own_events(timeline), failed_for_others(timeline, NAME)
+    told = timeline.runs["run"].iloc[sorted(others)]
+    killed = own[_is_killed(own) & ~own["run"].isin(told).to_numpy(dtype=bool)]
+    failed = [f for f in failures(timeline) if f.says(OUT_OF_MEMORY) and f.row not in others]
     found = [_of_steps(timeline, killed, failed)] if len(killed) or failed else []
-    if not found and (suspects := [f for f in failures(timeline) if _is_suspect(timeline, f)]):
+    if not found and (suspects := [f for f in failures(timeline) if f.row not in others and _is_suspect(timeline, f)]):
         found = [_of_suspects(timeline, suspects)]
     platforms = sorted(set(_platforms_own(timeline)))
     if not found and not platforms:

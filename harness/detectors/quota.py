@@ -21,6 +21,7 @@ from harness.model.records import Outcome
 from harness.model.units import counted, format_bytes
 
 NAME = "quota"
+SEEN = ("real: quota-pods",)
 NEEDS = (Capability.RUNS,)
 USES = {
     Capability.WORKFLOWS: "whether a quota held pods of workflows back, and which",

@@ -5,25 +5,26 @@ from dataclasses import replace
 
 from harness.detectors.detector import MOST_SLOWED, slowed
 from harness.model.effects import Effects, Prediction
-from harness.model.findings import Finding
+from harness.model.findings import PREVIEW, STABLE, Finding
 
 # By finding: the findings that account for it, and the confidence that remains beside them.
 Explanations = Mapping[str, Mapping[str, float]]
 
 
 _UNLIKELY = 0.2  # confidence below which a finding never comes before others, however costly
+_COMPARABLE = 0.5  # of what a preview costs: a trifle that is certain is no better start
 _LIKELY = 0.5  # confidence from which a finding explains others
 
 
 def ranked(findings: Iterable[Finding], effects: Effects | None = None) -> tuple[Finding, ...]:
-    """The findings by confidence × severity, the highest first, unlikely ones last.
+    """The findings by confidence × severity: the highest first, unlikely ones last, no preview before a stable one.
 
     Args:
         findings: in any order.
         effects: a fix that is predicted to save time counts by that, in place of the time that its finding cost.
     """
     fixes = effects.fixes if effects is not None else {}
-    return tuple(sorted(findings, key=lambda each: _place(each, fixes.get(each.name))))
+    return _stable_first(tuple(sorted(findings, key=lambda each: _place(each, fixes.get(each.name)))))
 
 
 def _place(finding: Finding, effect: Prediction | None) -> tuple[bool, float, str]:
@@ -31,6 +32,16 @@ def _place(finding: Finding, effect: Prediction | None) -> tuple[bool, float, st
     if effect is not None and cost <= MOST_SLOWED:  # runs that were lost are counted, not predicted
         cost = slowed(effect.saved)
     return finding.confidence < _UNLIKELY, -finding.confidence * cost, finding.name
+
+
+def _stable_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings; a cause that is no preview, costs as much and is rather right than wrong goes before one."""
+    if not findings or findings[0].status != PREVIEW:
+        return findings
+    least = _COMPARABLE * findings[0].severity
+    stable = (each for each in findings if each.status == STABLE and each.severity >= least)
+    found = next((each for each in stable if each.confidence > _LIKELY), findings[0])
+    return found, *(each for each in findings if each is not found)
 
 
 def unexplained(findings: Sequence[Finding], explained_by: Explanations) -> Iterator[Finding]:

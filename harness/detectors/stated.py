@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.concentration import concentration
-from harness.analysis.waits.stated import Cause, blocked, causes
+from harness.analysis.waits.stated import SPOKEN_OF, Cause, blocked, causes
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
@@ -26,7 +26,7 @@ USES = {
     Capability.WORKFLOWS: "why tasks without a pod waited or failed",
 }
 BY_CATALOGUE = True
-FAULTS = ("image-missing",)
+FAULTS = ("db-connections", "db-full", "image-missing", "node-pressure")
 UNKNOWN = "unknown-reason"
 
 # Rows that a detector explains better, by name.
@@ -36,10 +36,6 @@ EXPLAINED_ROWS = {"store-unreachable": _BY_STORE} | dict.fromkeys(
      "evicted"),
     _BY_SPOT,
 )  # fmt: skip
-_SPOKEN_OF = frozenset(
-    {"pipeline", "store", "platform"}
-)  # layers of which other detectors speak where no cause was stated
-
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds
 _SURE, _GENERAL, _SHARED, _UNKNOWN = 0.95, 0.7, 0.6, 0.55
 _MOST_UNKNOWN, _MOST_NODES = 3, 3
@@ -68,7 +64,7 @@ def _elsewhere(cause: Cause, *, waits: bool) -> bool:
     row = cause.row
     if row is None or row.nodes_help:
         return row is not None
-    return row.general and row.layer in _SPOKEN_OF and not (waits or cause.stuck)
+    return row.general and row.layer in SPOKEN_OF and not (waits or cause.stuck)
 
 
 def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from harness.model.phases import (
 from harness.model.units import format_duration
 
 NAME = "unexplained-wait"
+SEEN = ("folder: a5-quota6",)
 NEEDS = (Capability.RUNS,)
 LAST_RESORT = True
 NOT_INJECTED = "it stands for what no other detector explains"

@@ -12,6 +12,7 @@ from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
 
 NAME = "workflows-postponed"
+SEEN = ("real: parallelism",)
 NEEDS = (Capability.RUNS, Capability.WORKFLOWS)
 USES = {Capability.PODS: "how many workflows were active at once"}
 TARGETS = ("argo",)  # with KFP, parallelism-cap finds the same from pods

@@ -24,6 +24,8 @@ from harness.store.folder import RunFolder, encode
 from harness.store.recovery import find_folder, merge, merge_spool, unfinished
 from harness.store.spools import is_held, leftovers, lines_from, read_spool, spool_path
 
+from locust import runners
+
 _CLOCK_PROBES = 5
 _CLOCK_TIMEOUT_S = 2.0
 _AT_WORK = frozenset({"ready", "spawning", "running"})
@@ -215,8 +217,6 @@ class _ClockOffset:
             self.round_trip_ns = received_at - sent_at
             self.ahead_ns = there_at - (sent_at + received_at) // 2
 
-
-from locust import runners
 
 # Seconds without a sign of life: Locust gives a worker up after four, which a busy machine takes, too.
 _PATIENCE = 9

@@ -29,6 +29,7 @@ from harness.plan.validate import Checked, demand_known_tenants
 from harness.store.baselines import keep_baseline
 from harness.store.claims import Claim
 from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS, Recorder, RunFolder, Tail
+from harness.store.reasons import keep_reasons
 from harness.targets.credentials import Credentials
 from harness.targets.kube_service import KubeService, is_kube_service
 from harness.targets.target import CleansUp, Cleanup, Platform, Redactable, SetUp, Target
@@ -190,6 +191,8 @@ def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
         digests["pipeline"] = hashlib.sha256(package).hexdigest()
     if baseline is not None:
         keep_baseline(folder, baseline[1])
+    if ready.checked.reasons is not None:
+        keep_reasons(folder, ready.checked.reasons)
     redacted = (SCENARIOS, *kept) if redact else ()
     plan = replace(test.plan, id=secrets.token_hex(16), digests=digests, redacted=redacted)
     options = {

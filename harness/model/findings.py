@@ -22,6 +22,10 @@ class Evidence:
     filter: str = ""  # what to look for in that table
 
 
+# Of a finding: seen right on real parts or in recorded situations; on drawn ones only; it is about the test itself.
+STABLE, PREVIEW, DOUBT = "stable", "preview", "doubt"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A bottleneck, or a doubt about the test; the simulator's fault that injects it has the same `name`."""
@@ -33,6 +37,14 @@ class Finding:
     fix: str  # how to fix it, in words
     commands: tuple[str, ...] = ()  # to fix it, with names from the observed cluster
     severity: float = 0.5  # 0..1, share of the runs or of the time that it cost
+    status: str = STABLE
+
+    @property
+    def sure(self) -> str:
+        """Its confidence, and that it is a preview."""
+        return f"confidence {self.confidence:.0%}" + (
+            ", preview: not yet seen on a real platform" * (self.status == PREVIEW)
+        )
 
     @property
     def looks(self) -> tuple[str, ...]:

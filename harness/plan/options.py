@@ -58,6 +58,10 @@ LOAD: tuple[Option, ...] = (
         file="report",
     ),
     Option(
+        "reasons", "", "your own rows of the catalogue of stated reasons (docs/reference/reasons.md), in YAML", Path,
+        in_form=False,
+    ),
+    Option(
         "abort-on", "", "abort the test when this holds, as 'failed_ratio > 0.2 for 1m'; repeatable", parse_abort,
         repeatable=True,
     ),
@@ -221,6 +225,7 @@ class Settings:
     scenarios: Path | None = None
     param_mode: ParamMode = field(default_factory=ParamMode)
     baseline: Path | None = None
+    reasons: Path | None = None
     simulate: str = ""
     fault: str = ""
     runs_dir: Path = Path("runs")
@@ -330,8 +335,8 @@ def _is_bare(text: str) -> bool:
 _ASSUMED: Mapping[object, str] = {parse_rate: "/s", rate_above_0: "/s", parse_duration: "s", duration_above_0: "s"}
 # Fields of `Settings` that are the values of the options of the same names.
 _AS_GIVEN = (
-    "seed", "abort_on", "cleanup", "cleanup_rate", "scenarios", "param_mode", "baseline", "simulate", "fault",
-    "runs_dir", "run_name", "overwrite", "require_cluster", "redact",
+    "seed", "abort_on", "cleanup", "cleanup_rate", "scenarios", "param_mode", "baseline", "reasons", "simulate",
+    "fault", "runs_dir", "run_name", "overwrite", "require_cluster", "redact",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from harness.plan.trace_exporter import exporter_module
 from harness.store.baselines import find_baseline
 from harness.store.folder import PIPELINE, SCENARIOS
 from harness.store.names import demand_free
+from harness.store.reasons import read_reasons
 from harness.targets.scenarios import Input, ParamMode, read_scenarios
 from harness.targets.target import Platform, Prepared
 
@@ -41,6 +42,7 @@ class Checked:
     prepared: Prepared
     scenarios: tuple[Scenario, ...] | None  # none: the inputs are unknown yet, or they are generated
     baseline: tuple[Baseline, bytes] | None = None  # with its report.json
+    reasons: bytes | None = None  # the user's own rows of the catalogue
 
 
 def check(settings: Settings, target: str, platform: Platform) -> Checked:
@@ -68,7 +70,8 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     if settings.per_scenario is None or scenarios is not None:
         guard(settings, settings.arrivals(len(scenarios or ())))
     baseline = find_baseline(settings.baseline) if settings.baseline else None
-    return Checked(settings, target, prepared, scenarios, baseline)
+    reasons = read_reasons(settings.reasons) if settings.reasons else None
+    return Checked(settings, target, prepared, scenarios, baseline, reasons)
 
 
 def guard(settings: Settings, arrivals: int) -> None:

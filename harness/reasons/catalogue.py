@@ -5,7 +5,7 @@ outside: they are cut, and matched by RE2, whose time is linear in the text.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -26,6 +26,7 @@ WITH_REASON = frozenset(
     {"kubelet-event", "waiting", "terminated", "pod-condition", "pod-status", "node-condition", "event", "autoscaler"}
 )  # fmt: skip
 SOURCES = WITH_REASON | {SCHEDULER, "admission", "workflow", "log", "platform"}
+_SEARCHED = ("workflow", *sorted(SOURCES - {SCHEDULER, "workflow"}))  # Argo's own words first
 LAYERS = (
     "pipeline", "registry", "scheduler", "network", "volumes", "admission", "quota", "autoscaler", "store", "database",
     "node", "platform",
@@ -40,11 +41,11 @@ _KEYS = frozenset(
         "general",
         "nodes_help",
         "beside",
-        "needs",
         "change",
         "examples",
         "counter",
         "seen",
+        "about",
     }
 )
 # What only looks, and with no other kubeconfig, whose plugins are programs, nor another server.
@@ -54,6 +55,8 @@ _OPTION = (
 )
 _LOOKS = re.compile(rf"kubectl (?:-n \S+ )?(?:describe|events|get|logs|top)(?: (?:{_OPTION}|[^\s-]\S*))*")
 _PLAIN = re.compile(r"(?:[\w .,:/@=-]|\[\*\]|\{(?:[\w.]|\[\*\])+\})*")
+_OF_TEXT = ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen", "about")
+_OF_TEXTS = ("source", "reason", "show", "change", "examples")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 # The scheduler's message: "0/4 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {a: b}. …".
@@ -69,21 +72,22 @@ class Row:
     """One cause. See the head of ``reasons.yaml`` for the meaning of each key."""
 
     name: str
-    sources: frozenset[str]
+    sources: tuple[str, ...]
     cause: str
     layer: str
     effect: str
     fix: str
     show: tuple[str, ...]
     link: str
-    reasons: frozenset[str] = frozenset()
+    reasons: tuple[str, ...] = ()
     pattern: str = ""
     general: bool = False
     nodes_help: bool = False
     beside: bool = False
-    needs: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
     seen: str = ""
+    about: str = "Pod"
+    examples: tuple[str, ...] = ()
 
     def filled(self, template: str, groups: Mapping[str, str]) -> str:
         """A title or command with the pattern's groups; other braces stay."""
@@ -115,6 +119,11 @@ class Catalogue:
         self.rows = tuple(rows)
         self._of_source: dict[tuple[str, str], tuple[Row, ...]] = {}
         self._known: dict[str, Match] = {}
+        self._by_name = {row.name: row for row in self.rows}
+
+    def named(self, name: str) -> Row | None:
+        """The row of this name; none if there is none."""
+        return self._by_name.get(name)
 
     def match(self, text: str) -> Match:
         """The row for a text made by `stated`; of the scheduler's, one predicate alone."""
@@ -130,7 +139,7 @@ class Catalogue:
         reason = words.partition(": ")[0]
         found = (
             self.match(f"{source}/{reason}" if source in WITH_REASON and reason == words else _as_of(source, words))
-            for source in sorted(SOURCES - {SCHEDULER})
+            for source in _SEARCHED
         )
         return min(found, key=lambda match: (match.row is None, match.rank))
 
@@ -153,8 +162,7 @@ def _as_of(source: str, words: str) -> str:
 
 
 def _takes(row: Row, source: str, reason: str) -> bool:
-    # A text alone does not tell which container it is about: what a row needs besides is not known here.
-    return not row.needs and (source not in WITH_REASON or not row.reasons or reason in row.reasons)
+    return source not in WITH_REASON or not row.reasons or reason in row.reasons
 
 
 @cache
@@ -224,11 +232,11 @@ def _inert(commands: Iterable[str]) -> tuple[str, ...]:
     return tuple(each if _LOOKS.fullmatch(each) and _PLAIN.fullmatch(each) else f"# {each}" for each in lines)
 
 
-def rows_of(document: object, where: str) -> list[Row]:
+def rows_of(document: object, where: str, lines: Sequence[Mapping[str, int]] = ()) -> list[Row]:
     """The rows of a document.
 
     Raises:
-        ConfigError: naming the row and the key that are wrong.
+        ConfigError: naming the row and the key that are wrong, with the line where `lines` gives those of each row.
     """
     listed = document.get("reasons") if isinstance(document, dict) else None
     if not isinstance(listed, list):
@@ -237,51 +245,60 @@ def rows_of(document: object, where: str) -> list[Row]:
         )
     if len(listed) > _MOST_ROWS:
         raise ConfigError(f"{where} has {len(listed):,} rows", f"keep the {_MOST_ROWS} that matter")
-    return [_row(each, f"{where}: reasons[{k}]") for k, each in enumerate(listed)]
+    return [_row(each, k, where, lines[k] if k < len(lines) else {}) for k, each in enumerate(listed)]
 
 
-def _row(raw: Any, where: str) -> Row:
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{where} is not a mapping", f"it needs {', '.join(_REQUIRED)}")
-    where = f"{where} ({raw['name']})" if isinstance(raw.get("name"), str) else where
-    if unknown := set(map(str, raw)) - _KEYS:
-        raise ConfigError(f"{where} has an unknown key '{min(unknown)}'", f"keys are: {', '.join(sorted(_KEYS))}")
-    if missing := [key for key in _REQUIRED if not raw.get(key)]:
-        raise ConfigError(f"{where} has no '{missing[0]}'", f"it needs {', '.join(_REQUIRED)}")
-    texts = {
-        key: _text(raw.get(key, ""), f"{where}: '{key}'")
-        for key in ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen")
-    }
-    lists = {key: _texts(raw.get(key), f"{where}: '{key}'") for key in ("source", "reason", "show", "change", "needs")}
-    closed = {"source": (lists["source"], SOURCES), "layer": ((texts["layer"],), LAYERS)}
-    for key, (given, known) in (closed | {"effect": ((texts["effect"],), EFFECTS)}).items():
-        if strange := sorted(set(given) - set(known)):
-            raise ConfigError(f"{where}: '{strange[0]}' is no {key}", f"write one of {', '.join(sorted(known))}")
-    if not _NAME.fullmatch(texts["name"]):
-        raise ConfigError(f"{where}: 'name' is not in kebab-case", "write it as untolerated-taint")
-    if not texts["pattern"] and not (lists["reason"] and set(lists["source"]) <= WITH_REASON):
-        raise ConfigError(f"{where} has neither a pattern nor a reason that decides alone", "give it a pattern")
-    try:
-        _compiled(texts["pattern"])
-    except re2.error as error:
-        raise ConfigError(f"{where}: 'pattern' is not a regular expression: {error}", "write RE2 syntax") from error
+def _row(raw: Any, number: int, where: str, lines: Mapping[str, int]) -> Row:
+    for key, problem, hint in _malformed(raw) or _wrong(raw):
+        line = lines.get(key, lines.get("", 0))
+        name = f" ({raw['name']})" if isinstance(raw, dict) and isinstance(raw.get("name"), str) else ""
+        raise ConfigError(f"{where}{f':{line}' * bool(line)}: reasons[{number}]{name} {problem}", hint)
+    given = {key: _listed(raw.get(key)) for key in _OF_TEXTS}
+    texts = {key: raw.get(key, "") for key in _OF_TEXT}
     return Row(
-        name=texts["name"], sources=frozenset(lists["source"]), cause=texts["cause"], layer=texts["layer"],
-        effect=texts["effect"], fix=texts["fix"], show=lists["show"], link=texts["link"],
-        reasons=frozenset(lists["reason"]), pattern=texts["pattern"], general=bool(raw.get("general")),
-        nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")), needs=lists["needs"],
-        change=lists["change"], seen=texts["seen"],
+        name=texts["name"], sources=given["source"], cause=texts["cause"], layer=texts["layer"],
+        effect=texts["effect"], fix=texts["fix"], show=given["show"], link=texts["link"],
+        reasons=given["reason"], pattern=texts["pattern"], general=bool(raw.get("general")),
+        nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")),
+        change=given["change"], seen=texts["seen"], about=texts["about"] or "Pod", examples=given["examples"],
     )  # fmt: skip
 
 
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
-        raise ConfigError(f"{where} is not a text of at most {MOST_CHARACTERS:,} characters", "write it in quotes")
-    return value
+Problem = tuple[str, str, str]  # the key, what is wrong with it, and what to do
 
 
-def _texts(value: object, where: str) -> tuple[str, ...]:
-    listed = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(isinstance(each, str) for each in listed):
-        raise ConfigError(f"{where} is neither a text nor a list of texts", "write it as [one, another]")
-    return tuple(listed)
+def _malformed(raw: Any) -> list[Problem]:
+    """Keys that are missing, unknown or no texts."""
+    if not isinstance(raw, dict):
+        return [("", "is not a mapping", f"it needs {', '.join(_REQUIRED)}")]
+    keys, needed = f"keys are: {', '.join(sorted(_KEYS))}", f"it needs {', '.join(_REQUIRED)}"
+    unknown = sorted(set(map(str, raw)) - _KEYS)
+    lists = [key for key in _OF_TEXTS if not all(isinstance(each, str) for each in _listed(raw.get(key)))]
+    return [
+        *((key, f"has an unknown key '{key}'", keys) for key in unknown),
+        *((key, f"has no '{key}'", needed) for key in _REQUIRED if not raw.get(key)),
+        *((key, f"has a '{key}' that is not a text", "write it in quotes") for key in _OF_TEXT
+          if not isinstance(raw.get(key, ""), str)),
+        *((key, f"has a '{key}' that is neither a text nor a list of texts", "write it as [one, another]")
+          for key in lists),
+    ]  # fmt: skip
+
+
+def _wrong(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    """Values that a row can't have."""
+    for key, known in (("source", SOURCES), ("layer", LAYERS), ("effect", EFFECTS)):
+        for strange in sorted(set(_listed(raw[key])) - set(known)):
+            yield key, f"has '{strange}', which is no {key}", f"write one of {', '.join(sorted(known))}"
+    if not _NAME.fullmatch(raw["name"]):
+        yield "name", "has a 'name' that is not in kebab-case", "write it as untolerated-taint"
+    pattern, sources = raw.get("pattern", ""), set(_listed(raw["source"]))
+    if not pattern and not (raw.get("reason") and sources <= WITH_REASON):
+        yield "pattern", "has neither a pattern nor a reason that decides alone", "give it a pattern"
+    try:
+        _compiled(pattern)
+    except re2.error as error:
+        yield "pattern", f"has a 'pattern' that is not a regular expression: {error}", "write RE2 syntax"
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list) else () if value is None else (value,)

@@ -1,10 +1,14 @@
 """Faults that can be injected by name: known causes against which a diagnosis can be checked.
 
-A fault is written ``name``, ``name@30s`` (start time) or ``name@30s:0.8`` (with its strength, 1 by default).
+A fault is written ``name``, ``name@30s`` (start time) or ``name@30s:0.8`` (with its strength, 1 by default). What a row
+of the catalogue of stated reasons says is injected as ``stated:NAME``; its strength is the share of the runs, 0.5 by
+default.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 
 from harness.model.errors import ConfigError, suggestion
 from harness.model.units import parse_duration
@@ -12,6 +16,7 @@ from harness.simulator.hetida import Service
 from harness.simulator.hetida import faults as hetida_faults
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile, Quota
+from harness.simulator.stated import PREFIX, SHARE, Statements, row_of
 
 Inject = Callable[[Platform, float], None]
 NONE = "none"
@@ -97,11 +102,16 @@ def _image_pull(platform: Platform, strength: float) -> None:
 
 
 def _image_missing(platform: Platform, strength: float) -> None:
-    platform.cluster.kubelet.missing = min(1.0, 0.1 * strength)
+    _state(platform, min(1.0, 0.2 * strength), "image-missing")
+
+
+def _state(platform: Platform, share: float, row: str) -> None:
+    platform.statements = platform.statements or Statements(platform)
+    platform.statements.add(row_of(row), share)
 
 
 def _node_pressure(platform: Platform, strength: float) -> None:
-    platform.steps.evicted = min(1.0, 0.1 * strength)
+    _state(platform, min(1.0, 0.2 * strength), "node-pressure")
 
 
 def _oom(platform: Platform, strength: float) -> None:
@@ -197,20 +207,25 @@ def parse_fault(text: str) -> FaultPlan | None:
     Raises:
         ConfigError: unknown fault, or invalid time or strength.
     """
-    name, _, strength = text.strip().partition(":")
+    written = text.strip()
+    prefix = PREFIX * written.startswith(PREFIX)
+    name, _, strength = written.removeprefix(PREFIX).partition(":")
     name, _, when = name.partition("@")
+    name = prefix + name
     if name == NONE and not when and not strength:
         return None
-    if name not in _ALL:
+    if prefix:
+        row_of(name)
+    elif name not in _ALL:
         raise ConfigError(f"there is no fault '{name}'", f"{suggestion(name, _ALL)}faults: {', '.join(_ALL)}, {NONE}")
     try:
-        factor = float(strength or 1.0)
+        factor = float(strength or (SHARE if prefix else 1.0))
     except ValueError:
         factor = 0.0
-    if not factor > 0:
+    if not 0 < factor <= (1 if prefix else inf):
         raise ConfigError(
             f"the fault '{text}' has the strength '{strength}', which is invalid",
-            "give a number above 0; 1 is the usual strength",
+            "give the share of the runs, up to 1" if prefix else "give a number above 0; 1 is the usual strength",
         )
     return FaultPlan(name, parse_duration(when) if when else 0.0, factor)
 
@@ -232,6 +247,11 @@ def check(plans: Iterable[FaultPlan], profile: Profile) -> None:
     """
     for plan in plans:
         checked = parse_fault(plan.name)
+        if checked is not None and checked.name.startswith(PREFIX) and profile.hetida is not None:
+            raise ConfigError(
+                f"the fault '{checked.name}' needs runs with pods, which '{profile.name}' does not simulate",
+                "use a profile of KFP, such as --profile demo",
+            )
         if checked is not None and checked.name in HETIDA_FAULTS and profile.hetida is None:
             raise ConfigError(
                 f"the fault '{checked.name}' needs hetida designer, which '{profile.name}' does not simulate",
@@ -248,7 +268,7 @@ def inject(platform: Platform, plan: FaultPlan) -> None:
     check([plan], platform.profile)
     if plan.name == NONE:
         return
-    begin = _ALL[plan.name].inject
+    begin = _ALL[plan.name].inject if plan.name in _ALL else partial(_state, row=plan.name)
     if plan.at_s <= platform.loop.now:
         begin(platform, plan.strength)
     else:

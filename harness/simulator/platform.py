@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from random import Random
+from typing import TYPE_CHECKING
 
 from harness.simulator import hetida
 from harness.simulator.argo.guesses import Guesses
@@ -20,6 +21,9 @@ from harness.simulator.workflows.controller import Controller
 from harness.simulator.workflows.drivers import Drivers
 from harness.simulator.workflows.steps import Steps
 from harness.simulator.workflows.workflow import Workflow
+
+if TYPE_CHECKING:
+    from harness.simulator.stated import Statements
 
 
 class Platform:
@@ -52,6 +56,7 @@ class Platform:
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         guesses = Guesses(self.steps, Draws(f"{stream}/argo"), profile.controller.loop_iterations)
         self.argo = Unfolding(self.loop, self.controller, profile.priority_classes, guesses)
+        self.statements: Statements | None = None  # what faults have its components state
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)

@@ -70,3 +70,15 @@ def test_the_namespace_of_argos_own_command_counts_where_nothing_else_names_one(
     argo = find("argo")
     given = Namespace(workflow=str(manifest), namespace=option, runs_dir=str(tmp_path))
     assert check(settings(given, host, argo), "argo", argo).prepared.options["namespace"] == namespace
+
+
+def test_rows_of_ones_own_are_read_before_the_test_and_a_wrong_one_is_refused(tmp_path):
+    own, platform = tmp_path / "own.yaml", find("kfp")
+    own.write_text(
+        "reasons:\n- {name: x, source: gossip, cause: c, layer: store, effect: fails, fix: f, show: s, link: l}\n"
+    )
+    given = Namespace(runs_dir=str(tmp_path), reasons=str(own))
+    with pytest.raises(ConfigError, match=r"own\.yaml:2: reasons\[0\] \(x\) has 'gossip', which is no source"):
+        check(settings(given, "", platform), "kfp", platform)
+    own.write_text(own.read_text().replace("gossip", "workflow, pattern: p"))
+    assert check(settings(given, "", platform), "kfp", platform).reasons == own.read_bytes()

@@ -17,10 +17,23 @@ ROW = {
 }  # fmt: skip
 
 
-def test_a_row_that_needs_more_than_the_text_does_not_take_it_from_the_row_that_the_text_decides():
-    match = builtin().match(stated("terminated", "OOMKilled", "container main ended with exit code 137"))
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (stated("terminated", "OOMKilled", "container main ended with exit code 137"), "oom"),
+        (stated("terminated", "OOMKilled", "container istio-proxy ended with exit code 137"), "sidecar-oom"),
+    ],
+)
+def test_a_killed_sidecar_is_told_from_a_killed_step(text: str, row: str) -> None:
+    match = builtin().match(text)
     assert match.row is not None
-    assert match.row.name == "oom"
+    assert match.row.name == row
+
+
+def test_words_that_argo_passes_on_are_its_own_before_they_are_the_platforms() -> None:
+    match = builtin().search("etl-0-data pvc already exists with different ownerreference")
+    assert match.row is not None
+    assert match.row.name == "claim-owned-by-another"
 
 
 @pytest.mark.parametrize("name", ["a'b c", '$(touch x)`y`;"z'])

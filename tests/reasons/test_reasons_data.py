@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -11,8 +11,8 @@ import yaml
 
 _ROWS: list[dict[str, Any]] = yaml.safe_load(files("harness.reasons").joinpath("reasons.yaml").read_text())["reasons"]
 _KEYS = (
-    "name", "source", "reason", "pattern", "general", "cause", "layer", "effect", "nodes_help", "beside", "needs", "fix", "show",
-    "change", "link", "examples", "counter",
+    "name", "source", "about", "reason", "pattern", "general", "cause", "layer", "effect", "nodes_help", "beside", "fix", "show",
+    "change", "link", "seen", "examples", "counter",
 )  # fmt: skip
 _REQUIRED = {"name", "source", "cause", "layer", "effect", "fix", "show", "link", "examples"}
 _WITH_REASON = {
@@ -23,7 +23,6 @@ _LAYERS = {
     "pipeline", "registry", "scheduler", "network", "volumes", "admission", "quota", "autoscaler", "store", "database",
     "node", "platform",
 }  # fmt: skip
-_NEEDS = {"pod-pending", "container-main", "container-sidecar", "http-5xx"}
 _OBSERVED = {"namespace", "pod", "node"}
 # Lookaround, backreferences, atomic groups, conditionals and inline flags; possessive quantifiers; a quantified group that
 # ends in a quantifier; more than 1,000 repetitions.
@@ -38,7 +37,7 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def stated(source: str, text: str, reason: str = "", needs: Sequence[str] = ()) -> str:
+def stated(source: str, text: str, reason: str = "") -> str:
     """The name of the first row of the source that matches; "" without one."""
     for row in _ROWS:
         reasons = _listed(row.get("reason")) if source in _WITH_REASON else []
@@ -46,7 +45,6 @@ def stated(source: str, text: str, reason: str = "", needs: Sequence[str] = ()) 
             source in _listed(row["source"])
             and (not reasons or reason in reasons)
             and re.search(row.get("pattern", ""), f"{reason}: {text}" if reason else text)
-            and set(row.get("needs", ())) <= set(needs)
         ):
             return str(row["name"])
     return ""
@@ -76,7 +74,6 @@ def test_rows_that_say_only_that_something_failed_come_last() -> None:
         pytest.param(lambda row: set(_listed(row["source"])) <= _SOURCES, id="a known source"),
         pytest.param(lambda row: row["layer"] in _LAYERS, id="a known layer"),
         pytest.param(lambda row: row["effect"] in {"delays", "fails", "blocks"}, id="a known effect"),
-        pytest.param(lambda row: set(row.get("needs", ())) <= _NEEDS, id="known needs"),
         pytest.param(lambda row: row["link"].startswith("https://"), id="a link"),
         pytest.param(lambda row: not row["cause"].endswith("."), id="a cause that is a title"),
         pytest.param(lambda row: row["fix"].endswith("."), id="a fix that is a sentence"),
@@ -87,7 +84,7 @@ def test_rows_that_say_only_that_something_failed_come_last() -> None:
                      id="no match of a counterexample"),
         pytest.param(lambda row: "pattern" in row or ("reason" in row and set(_listed(row["source"])) <= _WITH_REASON),
                      id="a pattern where its source states no reason"),
-        pytest.param(lambda row: "nodes_help" not in row or row["source"] == "scheduler", id="nodes that help in a row of the scheduler"),
+        pytest.param(lambda row: "nodes_help" not in row or {"scheduler", "autoscaler"} & {*_listed(row["source"])}, id="nodes that help in a row of the scheduler or an autoscaler"),
     ],
 )  # fmt: skip
 def test_each_row_has(holds: Callable[[dict[str, Any]], object]) -> None:
@@ -101,7 +98,7 @@ def test_every_example_matches_its_row_first_in_each_of_its_sources() -> None:
         for source in _listed(row["source"])
         for example in row["examples"]
         for reason in (source in _WITH_REASON and _listed(row.get("reason"))) or [""]
-        if (found := stated(source, example, reason, row.get("needs", ()))) != row["name"]
+        if (found := stated(source, example, reason)) != row["name"]
     ]
     assert others == []
 

@@ -72,7 +72,7 @@ SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], Answers], float]] = 
     "autoscaler-slow": lambda p, j, r, a: max(n.ready - n.created for n, _ in j.nodes if n.ready is not None),
     "autoscaler-at-max": lambda p, j, r, a: len(j.saw(Change.NO_SCALE_UP)),
     "image-pull": lambda p, j, r, a: max(pod.pulled - pod.scheduled for pod in pods(j)),
-    "image-missing": lambda p, j, r, a: len(j.saw(Change.PULL_FAILED)),
+    "image-missing": lambda p, j, r, a: len(j.saw(Change.STATED)),
     "node-pressure": lambda p, j, r, a: told(r, "The node was low on resource: memory."),
     "oom": lambda p, j, r, a: sum(pod.reason == "OOMKilled" for pod in pods(j)),
     "cpu-starved": lambda p, j, r, a: mean([pod.main_ended - pod.started for pod in pods(j, "executor")]),

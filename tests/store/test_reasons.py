@@ -11,7 +11,7 @@ from harness.model import ConfigError
 from harness.planning.timelines import timeline_in
 from harness.reasons import builtin
 from harness.store import RunFolder
-from harness.store.reasons import REASONS, keep_reasons, kept_reasons
+from harness.store.reasons import REASONS, kept_reasons, read_reasons
 
 ROW = """reasons:
 - name: feature-store-down
@@ -53,12 +53,16 @@ def test_a_row_of_one_s_own_names_the_cause_and_stays_with_the_run(folder: RunFo
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("  cause:", "  because:", r"reasons\[0\] \(feature-store-down\) has an unknown key 'because'"),
-        ("  fix: Restore the column from the nightly export.\n", "", r"\(feature-store-down\) has no 'fix'"),
-        ("[workflow, log]", "[gossip]", "'gossip' is no source"),
-        ("layer: pipeline", "layer: heaven", "'heaven' is no layer"),
-        ("no such column (?P<column>\\w+)", "(?=a)b", "'pattern' is not a regular expression"),
-        ("feature-store-down", "Feature Store", "'name' is not in kebab-case"),
+        ("  cause:", "  because:", r"own.yaml:5: reasons\[0\] \(feature-store-down\) has an unknown key 'because'"),
+        (
+            "  fix: Restore the column from the nightly export.\n",
+            "",
+            r"own.yaml:2: reasons\[0\] \(feature-store-down\) has no 'fix'",
+        ),
+        ("[workflow, log]", "[gossip]", "own.yaml:3: .*'gossip', which is no source"),
+        ("layer: pipeline", "layer: heaven", "own.yaml:6: .*'heaven', which is no layer"),
+        ("no such column (?P<column>\\w+)", "(?=a)b", "own.yaml:4: .*'pattern' that is not a regular expression"),
+        ("feature-store-down", "Feature Store", "'name' that is not in kebab-case"),
         ("  pattern: 'no such column (?P<column>\\w+)'\n", "", "neither a pattern nor a reason"),
         (ROW, "reasons: 3", "has no list 'reasons'"),
         (ROW, "reasons: [", "not valid YAML"),
@@ -68,7 +72,7 @@ def test_a_wrong_row_is_reported_with_its_place_and_nothing_is_kept(folder, tmp_
     own = tmp_path / "own.yaml"
     own.write_text(ROW.replace(old, new))
     with pytest.raises(ConfigError, match=says):
-        keep_reasons(folder, own)
+        read_reasons(own)
     assert not folder.has(REASONS)
     assert main(["report", str(folder.path), "--reasons", str(own), "--quiet"]) == 2
 

@@ -27,6 +27,7 @@ from harness.model.phases import NOT_REACHABLE
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import view as kfp
+from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
@@ -59,7 +60,10 @@ class WatchedPlatform(KubernetesView):
         self._told = self.store.version
         self._nodes, self._pods, self.activity = Nodes(journal), Pods(journal, 0), Activity()
         self._known = Workflows(journal, 0, clock=lambda: self._now)
-        self._events_seen = Events(journal, self._pods.see_event, 0, run_of_workflow=self._known.run_of)
+        self._events_seen = Events(
+            journal, self._pods.see_event, 0, run_of_workflow=self._known.run_of,
+            see_other_event=self._pods.see_other_event,
+        )  # fmt: skip
         self._reader = WorkflowReader(
             cast("KubeApi", self), self._known, journal, self.activity, lambda: self._pods.working,
             clock=lambda: self._now,
@@ -70,7 +74,7 @@ class WatchedPlatform(KubernetesView):
         super().follow(platform := Platform(profile, 1, self))
         platform.workflow_watchers.append(self.workflow_changed)
         self._runs: list[Run] = []
-        self._answered: list[float] = []
+        self._answered: dict[int, tuple[float, Run | RpcError]] = {}
 
     # --- what the collectors are told -------------------------------------------------------------------------------
 
@@ -100,6 +104,8 @@ class WatchedPlatform(KubernetesView):
                 if plural == "workflows":
                     manifest = {"metadata": manifest["metadata"]}
                 see("DELETED" if change.deleted else "MODIFIED", manifest)
+                if plural == "nodes":
+                    self._pods.see_node("DELETED" if change.deleted else "MODIFIED", manifest)
         self._told = self.store.version
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -124,7 +130,9 @@ class WatchedPlatform(KubernetesView):
             run = self.platform.server.prepare_run(f"run-{number}", "", version, {}, by_reference=True)
             self._runs.append(run)
             self.activity.runs = {each.id for each in self._runs}
-            self.platform.server.start_run(run, lambda _: self._answered.append(loop.now))
+            self.platform.server.start_run(
+                run, lambda answer: self._answered.update({number: (loop.now, answer)})
+            )  # fmt: skip
 
         for number in range(runs):
             loop.at(5.0 + number * every_s, submit, number)
@@ -138,9 +146,13 @@ class WatchedPlatform(KubernetesView):
     def _recorded(self, every_s: float) -> Timeline:
         for number, run in enumerate(self._runs):
             at = self.calendar.ns(5.0 + number * every_s)
-            answered_at = self.calendar.ns(self._answered[number])
+            answered_s, answer = self._answered[number]
+            outcome, status, error, id_ = Outcome.ACCEPTED, 200, None, run.id
+            if isinstance(answer, RpcError):
+                outcome, status, error, id_ = Outcome.REJECTED, answer.code.http, answer.message, None
+            answered_at = self.calendar.ns(answered_s)
             self._recorder.write(
-                Submission(number, str(number), run.name, at, at, answered_at, Outcome.ACCEPTED, run.id, 0, 200, None)
+                Submission(number, str(number), run.name, at, at, answered_at, outcome, id_, 0, status, error)
             )
         known, listed = KnownRuns("kfp"), KfpTarget({"experiment": "", "experiment_id": "e"}).list_runs(self._list, "")
         for each in listed.runs:
@@ -155,7 +167,7 @@ class WatchedPlatform(KubernetesView):
 
     def documents(self) -> list[dict[str, Any]]:
         """The runs as KFP's API answers them."""
-        return [kfp.run(run, self.calendar.stamp) for run in self._runs]
+        return [kfp.run(run, self.calendar.stamp) for run in self._runs if run.workflow is not None]
 
     def _list(self, request: HttpRequest) -> HttpAnswer:
         del request

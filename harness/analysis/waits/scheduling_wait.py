@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, requests, scale_ups
 from harness.analysis.timeline import Timeline, floats
@@ -14,6 +15,7 @@ from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CLAIM_FAILED, PROVISIONING, UNSCHEDULABLE
+from harness.reasons import stated
 
 FAILED_SCHEDULING = "FailedScheduling"
 # Reasons and messages of cluster-autoscaler (its scale-up events, and its reasons for skipping a node group) and of
@@ -25,14 +27,7 @@ _FAILED_SCALE_UP = frozenset(
     }
 )  # fmt: skip
 _MAY_SAY_MAX = frozenset({NOT_TRIGGERED_SCALE_UP, FAILED_SCHEDULING, "MaxNodesTotalReached"})
-_BACKS_OFF = re.compile(r"in backoff after failed scale-up")
-_AT_MAX = re.compile(
-    r"max(?:imum)? (?:node group |cluster |nodes? |limit |size )*(?:size |limit )?reached"
-    r"|max cluster [\w., /-]+ limit reached"
-    r"|max total nodes in cluster reached|max node total count already reached"
-    r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
-    re.IGNORECASE,
-)
+_BACKS_OFF, _AT_MAX = "autoscaler-failing", "autoscaler-at-max"  # rows of the catalogue
 _LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
 
@@ -77,7 +72,7 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     reasons = events["reason"]
     not_triggered = events[reasons == NOT_TRIGGERED_SCALE_UP]
     failed = [str(message) for message in events["message"][reasons.isin(_FAILED_SCALE_UP)].fillna("")]
-    failed += [str(message) for message in not_triggered["message"] if _BACKS_OFF.search(message)]
+    failed += _said(timeline, not_triggered, _BACKS_OFF)
     coming = provisioning_times(timeline)
     requested = requests(timeline)
     return SchedulingWait(
@@ -89,6 +84,16 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         refused=failed[0] if failed else "",
         coming_s=float(np.median(coming)) if coming.size else None,
     )
+
+
+def _said(timeline: Timeline, events: pd.DataFrame, row: str) -> list[str]:
+    """The messages that match this row of the catalogue as an autoscaler's words."""
+    found = []
+    for reason, message in zip(events["reason"], events["message"], strict=True):
+        match = timeline.catalogue.match(stated("autoscaler", str(reason), str(message)))
+        if match.row is not None and match.row.name == row:
+            found.append(str(message))
+    return found
 
 
 def _waiting(shares: Mapping[str, float]) -> float:
@@ -107,9 +112,8 @@ def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
 def _at_max(timeline: Timeline) -> str:
     """Evidence that the autoscaler was at its maximum: its own message, or its last decision; "" without any."""
     events = timeline.events[timeline.events["reason"].isin(_MAY_SAY_MAX)]
-    for message in events["message"]:
-        if _AT_MAX.search(message):
-            return str(message)
+    if said := _said(timeline, events, _AT_MAX):
+        return said[0]
     full = [d for d in scale_ups(timeline) if d.after >= d.limit]
     if full:
         last = full[-1]

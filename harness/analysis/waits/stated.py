@@ -32,6 +32,8 @@ from harness.reasons.catalogue import BLOCKS, FAILS, predicates
 # Messages of a workflow's nodes that only repeat the state of their pods.
 _OF_PODS = ("PodInitializing", "ContainerCreating", "Unschedulable: ")
 _NOT_READY, _UNNAMED = stated("event", "NodeNotReady", "Node is not ready"), "untolerated-taints"
+# Layers of which other detectors speak where no cause was stated.
+SPOKEN_OF = frozenset({"pipeline", "store", "platform", "registry"})
 _WAITING_TASKS = frozenset({"PENDING", "RUNNING"})
 
 
@@ -139,7 +141,7 @@ def unstated(timeline: Timeline) -> Mapping[str, float]:
         told = sum(
             sum(each.seconds.get(phase, {}).values())
             for each in causes(timeline)
-            if not each.liftable and not (each.row and each.row.general)
+            if not each.liftable and not (each.row and each.row.general and each.row.layer in SPOKEN_OF)
         )
         shares[phase] = 1.0 if whole <= 0 else float(np.clip(1 - told / whole, 0.0, 1.0))
     return shares
@@ -326,6 +328,20 @@ def _of_refusals(timeline: Timeline, found: dict[str, Cause]) -> None:
             cause = _cause(found, text, match)
             cause.texts[text] += 1
             cause.refused.add(row)
+
+
+def refused_for_others(timeline: Timeline) -> Bools:
+    """Rows of `Timeline.runs` that the platform rejected for a cause that it stated."""
+    found = np.zeros(len(timeline.runs), dtype=np.bool_)
+    for cause in causes(timeline):
+        if cause.row and not cause.row.general:
+            found[sorted(cause.refused)] = True
+    return found
+
+
+def failed_for(timeline: Timeline, *names: str) -> set[int]:
+    """Rows of runs that failed with the words of these rows of the catalogue."""
+    return {run for each in causes(timeline) if each.row and each.row.name in names for run in each.failed}
 
 
 def failed_for_others(timeline: Timeline, *names: str) -> set[int]:

@@ -52,7 +52,9 @@ class Cluster:
         self._replicas = Replicas(journal, observation.plan.target, self._nodes.known)
         self._controller = ControllerArguments(journal)
         self._others = OtherPods(journal, since, observation.settings.platform_namespaces)
-        self._events = Events(journal, self._pods.see_event, since, recorded, self._workflows.run_of)
+        self._events = Events(
+            journal, self._pods.see_event, since, recorded, self._workflows.run_of, self._pods.see_other_event
+        )  # fmt: skip
         self._claims = Claims(journal)
         self._node_claims = NodeClaims(journal, since, recorded)
         self._karpenter = False
@@ -77,6 +79,10 @@ class Cluster:
         if self._reflectors:
             self._health.answered()
             self._follow(stop)
+
+    def _see_node(self, change: str, manifest: Manifest) -> None:
+        self._nodes.see(change, manifest)
+        self._pods.see_node(change, manifest)
 
     def _heartbeat(self) -> Polling:
         """A watch says nothing while nothing happens; whether the API server still responds has to be asked."""
@@ -163,7 +169,7 @@ class Cluster:
             record_limits(self._api, self._journal, platform, [name for name in own if name])
         pods = self._paths("/api/v1", "pods", namespaces)
         self._pod_reflectors = [self._reflector("pods", path, self._pods.see, steps) for path in pods]
-        yield self._reflector("nodes", "/api/v1/nodes", self._nodes.see)
+        yield self._reflector("nodes", "/api/v1/nodes", self._see_node)
         yield from self._pod_reflectors
         for path in pods:
             yield self._reflector("pods without a run", path, self._see_other, others)

@@ -26,6 +26,7 @@ class Events:
         see_pod_event: takes in an event of a pod and returns the pod's life; none when the pod is not known.
         since: the test's start, UTC ns.
         recorded: what an earlier observer has recorded.
+        see_other_event: takes in an event about any other object.
         run_of_workflow: the run that a workflow (its namespace and name) carries out; none if it is not known.
     """
 
@@ -36,10 +37,11 @@ class Events:
         since: int,
         recorded: Iterable[Event] = (),
         run_of_workflow: Callable[[str, str], str | None] = lambda _namespace, _name: None,
+        see_other_event: Callable[[Manifest], None] = lambda _: None,
     ) -> None:
         self._journal = journal
         self._see_pod_event = see_pod_event
-        self._run_of_workflow = run_of_workflow
+        self._run_of_workflow, self._see_other_event = run_of_workflow, see_other_event
         self._since = since - BEFORE_NS
         self._recorded = {(e.kind, e.object, e.reason, e.at) for e in recorded if e.source == "kubernetes"}
         self._seen: dict[str, tuple[int, int]] = {}  # count and time of the last occurrence, by uid
@@ -62,6 +64,8 @@ class Events:
             with self._lock:
                 self._held.append((self._journal.now(), change, event))
         else:
+            if life is None:
+                self._see_other_event(event)
             self._record(change, event, life)
 
     def release(self, *, every: bool = False) -> None:

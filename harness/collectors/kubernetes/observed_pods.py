@@ -11,9 +11,14 @@ from harness.collectors.kubernetes.launcher_logs import EndedPod, LauncherLog, e
 from harness.collectors.kubernetes.pod_requests import RecordedRequests, requests_of
 from harness.collectors.kubernetes.pods import PodLife
 from harness.collectors.kubernetes.reflector import Manifest
+from harness.collectors.kubernetes.stated import of_node, text_of
+from harness.collectors.kubernetes.timestamps import Stamp, event_stamps
 from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.model.forgetting import Ids, Leaving
 from harness.model.records import Span
+from harness.reasons import builtin
+
+_KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
 
 _KEPT_S = 300.0  # of a deleted pod: its events, its log, and another pod of its name come later
 
@@ -53,6 +58,8 @@ class Pods:
         self.hosts: frozenset[str] = frozenset()
         self.step_hosts: frozenset[str] = frozenset()
         self._requests = RecordedRequests()
+        self._of_nodes: dict[str, list[tuple[str, Stamp]]] = {}  # what nodes state
+        self._taints: dict[str, dict[str, str]] = {}  # by node: keys of taints by their whole text
         self._ahead: int | None = None  # offset of our clock plus delay of the watch, against the cluster's clock, ns
         self._lock = threading.Lock()
 
@@ -72,6 +79,8 @@ class Pods:
                 self._deleted.add(uid, now_at)
             else:
                 life.see(manifest, now_at)
+                for text, since in self._of_nodes.get(life.node or "", ()):
+                    life.see_statement(text, since, Stamp(now_at, 0.0))
             if life.run:
                 self.runs.add(life.run)
                 if life.node:
@@ -137,6 +146,39 @@ class Pods:
             self._write(known)
             return known.life
 
+    def see_node(self, change: str, manifest: Manifest) -> None:
+        """Take in what a node's conditions state: its pods wait or end for that."""
+        name, told = str(manifest["metadata"]["name"]), of_node(manifest) if change != "DELETED" else []
+        taints = (manifest.get("spec") or {}).get("taints") or () if change != "DELETED" else ()
+        self._taints[name] = {_named(each): str(each.get("key")) for each in taints if each.get("effect") in _KEEPS_OFF}
+        if told or name in self._of_nodes:
+            with self._lock:
+                self._of_nodes[name] = told
+                now = Stamp(self._journal.now(), 0.0)
+                for text, since in told:
+                    self._state(text, since, now, lambda life: life.node == name)
+
+    def see_other_event(self, event: Manifest) -> None:
+        """Take in an event about what pods need: their claims, their nodes, and new nodes by an autoscaler."""
+        about, text = event.get("involvedObject") or {}, text_of(event)
+        name, first_last = str(about.get("name") or ""), event_stamps(event)
+        needs: dict[str, Callable[[PodLife], bool]] = {
+            "PersistentVolumeClaim": lambda life: name in life.claims,
+            "Node": lambda life: life.node == name,
+        }
+        concerns = needs.get(str(about.get("kind")))
+        if concerns is None and text.startswith("autoscaler/"):
+            concerns = _unscheduled
+        if concerns is not None and builtin().match(text).row is not None:
+            with self._lock:
+                self._state(text, *first_last, concerns)
+
+    def _state(self, text: str, first: Stamp, last: Stamp, concerns: Callable[[PodLife], bool]) -> None:
+        for uid in self._alive:
+            if concerns(self._pods[uid].life):
+                self._pods[uid].life.see_statement(text, first, last)
+                self._write(self._pods[uid])
+
     def _date_creation(self, known: _Known, noticed_at: int, scheduled_at: int) -> None:
         """Date a pod's creation, which the API server stamps in whole seconds, by when the watch showed it.
 
@@ -176,6 +218,10 @@ class Pods:
         life = known.life
         if life.over and life.over.at < self._since:
             return
+        if life.node is None and life.run:
+            off = {each for taints in tuple(self._taints.values()) for each, key in taints.items()
+                   if not {key, ""} & life.tolerated}  # fmt: skip
+            life.taint = off.pop() if len(off) == 1 else ""
         outdated = dict(known.spans)
         for span in life.spans():
             key = (span.phase, span.attempt)
@@ -192,3 +238,12 @@ class Pods:
         for failure in failures[known.failures :]:
             self._journal.write(failure)
         known.failures = len(failures)
+
+
+def _unscheduled(life: PodLife) -> bool:
+    return life.node is None
+
+
+def _named(taint: Mapping[str, str]) -> str:
+    """A taint as the scheduler writes it."""
+    return f"{taint.get('key')}: {taint.get('value') or ''}".rstrip()

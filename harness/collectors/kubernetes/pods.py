@@ -20,7 +20,7 @@ from itertools import pairwise, zip_longest
 from typing import Any
 
 from harness.collectors.kubernetes.image_pulls import Pulls
-from harness.collectors.kubernetes.stated import Statements
+from harness.collectors.kubernetes.stated import SCHEDULING_REASONS, Statements
 from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, finer, settled, stamp
 from harness.model.argo_nodes import task_of_node
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, SIDECARS, STARTING, STORING, UNSCHEDULABLE
@@ -37,6 +37,7 @@ _SERVING = frozenset({"scheduler", "worker"})  # components of Dask clusters tha
 _DASK = "dask_tenants"  # the target whose runs are Dask clusters
 _OWN = ("main", "wait")  # containers of a step; others are injected
 _BLOCKED_NS = 60 * 10**9  # what is stated once may pass: a secret that is created a moment later
+_UNNAMED = "untolerated taint(s)"  # as schedulers from Kubernetes 1.35 on write, without the taints
 _FINE_S = 1e-3
 _WATCH_DELAY_S = 0.05  # a watch shows a pod within this time after its creation
 # Reasons for which a container waits in vain.
@@ -85,6 +86,9 @@ class PodLife:
         phase: in Kubernetes' words: Pending, Running, Succeeded, Failed; or Deleted.
         over: when it ended; none while it lives.
         node: the node that it was scheduled to.
+        tolerated: keys of the taints that it tolerates; "" for every taint.
+        taint: that keeps it off all nodes that are tainted, as ``sku: training``; "" where it is none, or several.
+        claims: names of the volume claims that it mounts.
         serves: its main container serves other pods of its run, until it is deleted.
         earlier: by phase, the last attempt of a pod of this name before it: Argo creates a pod that was lost again.
     """
@@ -98,6 +102,9 @@ class PodLife:
     over: Stamp | None = None
     node: str | None = None
     serves: bool = False
+    tolerated: frozenset[str] = frozenset()
+    taint: str = ""
+    claims: frozenset[str] = frozenset()
     earlier: dict[str, int] = field(default_factory=dict)
     _unschedulable: Stamp | None = None
     _scheduled: Stamp | None = None
@@ -121,7 +128,11 @@ class PodLife:
         """Take in the pod as it is now."""
         status = manifest.get("status") or {}
         self.phase = str(status.get("phase") or self.phase)
-        self.node = (manifest.get("spec") or {}).get("nodeName") or self.node
+        spec = manifest.get("spec") or {}
+        self.node = spec.get("nodeName") or self.node
+        self.tolerated = frozenset(str(each.get("key") or "") for each in spec.get("tolerations") or ())
+        mounted = (each.get("persistentVolumeClaim") or {} for each in spec.get("volumes") or ())
+        self.claims = frozenset(str(each["claimName"]) for each in mounted if each.get("claimName"))
         for condition in status.get("conditions") or ():
             self._see_condition(condition)
         containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
@@ -147,7 +158,7 @@ class PodLife:
         first, last = event_stamps(event)
         reason, message = str(event.get("reason", "")), str(event.get("message", ""))
         self._statements.see_event(event)
-        if reason == "FailedScheduling":
+        if reason in SCHEDULING_REASONS:
             self._unschedulable = finer(self._unschedulable, first)
         elif reason == "Scheduled":
             self._scheduled = finer(self._scheduled, first)
@@ -155,6 +166,10 @@ class PodLife:
             self._pulls.see_start(message, first)
         elif reason == "Pulled":
             self._pulls.see_end(message, last)
+
+    def see_statement(self, text: str, first: Stamp, last: Stamp) -> None:
+        """Take in what was stated about an object that the pod needs, from `first` to `last`."""
+        self._statements.add(text, first, last)
 
     def see_upload(self, began_at: int) -> None:
         """The main container began to store its outputs at `began_at`, UTC ns, as its log says."""
@@ -196,7 +211,8 @@ class PodLife:
             last = ongoing and k == len(boundaries) - 2
             if phase == UNSCHEDULABLE:
                 place = attempt - self.earlier.get(phase, -1) - 1
-                reason = by_scheduler[place].text if place < len(by_scheduler) else ""
+                reason = self._statements.explained(by_scheduler[place].text) if place < len(by_scheduler) else ""
+                reason = reason.replace(_UNNAMED, f"{_UNNAMED} {{{self.taint}}}") if self.taint else reason
             elif phase == SIDECARS and self._outlived:
                 ran_on = f"{self._outlived[0]} runs on after main has ended"
                 reason = stated("pod-status", "SidecarOutlivesMain", ran_on)
@@ -227,7 +243,7 @@ class PodLife:
         at = stamp(condition.get("lastTransitionTime"))
         if condition.get("status") == "True":
             self._scheduled = finer(self._scheduled, at)
-        elif condition.get("reason") == "Unschedulable":
+        elif condition.get("reason") in SCHEDULING_REASONS:
             self._unschedulable = finer(self._unschedulable, at)
 
     def _see_main(self, manifest: Mapping[str, Any], statuses: Iterable[Mapping[str, Any]]) -> None:

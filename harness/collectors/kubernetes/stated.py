@@ -13,10 +13,10 @@ from harness.reasons.catalogue import BLOCKS, SCHEDULER, predicates
 
 _KUBELET = "kubelet"
 _NORMAL_STATES = frozenset({"ContainerCreating", "PodInitializing"})
-# Normal events that state why a pod waits or ends.
-_TELLING = frozenset({"Preempted", "TaintManagerEviction", "WaitForPodScheduled", "SchedulingGated"})
-_SCHEDULING = frozenset({"FailedScheduling", "SchedulingGated"})
+_AUTOSCALERS = frozenset({"cluster-autoscaler", "karpenter"})
+SCHEDULING_REASONS = frozenset({"FailedScheduling", "SchedulingGated", "Unschedulable"})
 _OF_KUBELET = frozenset({"FailedMount", "FailedCreatePodSandBox", "BackOff", "Failed", "Unhealthy", "NetworkNotReady"})
+_EXPLAINING = ("autoscaler/", "event/", "pod-condition/")
 # Phases whose reasons come from elsewhere: the scheduler, the store, other containers.
 _APART = frozenset({SCHEDULING, UNSCHEDULABLE, STORING, SIDECARS})
 _MOST = 32  # texts of one pod: events repeat with other numbers
@@ -41,11 +41,9 @@ class Statements:
 
     def see_event(self, event: Mapping[str, Any]) -> None:
         """Take in an event of the pod."""
-        reason, message = str(event.get("reason") or ""), str(event.get("message") or event.get("note") or "")
-        if event.get("type") != "Warning" and reason not in _TELLING:
-            return
-        first, last = event_stamps(event)
-        self._add(stated(_source(event, reason), reason, message), first, last)
+        text = text_of(event)
+        if event.get("type") == "Warning" or builtin().match(text).row is not None:
+            self.add(text, *event_stamps(event))
 
     def see_status(self, status: Mapping[str, Any], containers: Iterable[Mapping[str, Any]], now_at: int) -> None:
         """Take in the conditions of the pod and the states of its containers, seen at `now_at`, UTC ns."""
@@ -53,15 +51,15 @@ class Statements:
             kind, reason, message = (str(each.get(name) or "") for name in ("type", "reason", "message"))
             at = stamp(each.get("lastTransitionTime"))
             if kind == "PodScheduled" and each.get("status") == "False" and at and message:
-                self._add(stated(SCHEDULER, reason, message), at, Stamp(now_at, 0.0))
+                self.add(stated(SCHEDULER, reason, message), at, Stamp(now_at, 0.0))
             elif kind == "DisruptionTarget" and each.get("status") == "True" and at:
-                self._add(stated("pod-condition", reason, message), at, at)
+                self.add(stated("pod-condition", reason, message), at, at)
         for each in containers:
             waiting = (each.get("state") or {}).get("waiting") or {}
             reason = str(waiting.get("reason") or "")
             if reason and reason not in _NORMAL_STATES:
                 now = Stamp(now_at, 0.0)
-                self._add(stated("waiting", reason, str(waiting.get("message") or "")), now, now)
+                self.add(stated("waiting", reason, str(waiting.get("message") or "")), now, now)
 
     def by_scheduler(self) -> list[Statement]:
         """What the scheduler stated, by time; one where only numbers changed."""
@@ -72,6 +70,17 @@ class Statements:
             if not found or _VARYING.sub("#", found[-1].text.partition(": ")[2]) != words:
                 found.append(each)
         return found[:_MOST_CHANGES]
+
+    def explained(self, text: str) -> str:
+        """What the scheduler stated, or why that is so, as the controller of nodes, volumes or a queue stated it."""
+        rank = builtin().match
+        rows = [rank(part).row for part, _ in predicates(text)]
+        if not all(row is not None and (row.nodes_help or row.general or row.layer == "volumes") for row in rows):
+            return text
+        others = [each for each in self._known if each.startswith(_EXPLAINING) and rank(each).row is not None]
+        best = min(others, key=lambda each: rank(each).rank, default=text)
+        row = rank(best).row
+        return text if row is None or row.nodes_help else best
 
     def during(self, phase: str, begun: Stamp, ended: Stamp | None) -> str:
         """What was stated in a phase after the pod was scheduled: the most telling text; "" without any."""
@@ -98,7 +107,8 @@ class Statements:
         last = max(mine, key=lambda each: each.last, default=None)
         return last is not None and last.first.at <= until_at and _blocks(last.text)
 
-    def _add(self, text: str, first: Stamp, last: Stamp) -> None:
+    def add(self, text: str, first: Stamp, last: Stamp) -> None:
+        """Take in a text that was stated from `first` to `last`."""
         known = self._known.get(text)
         if known is not None:
             known.first, known.last = min(known.first, first), max(known.last, last)
@@ -113,9 +123,29 @@ def _blocks(text: str) -> bool:
     return all(row is not None and row.effect == BLOCKS for row in rows)
 
 
+def text_of(event: Mapping[str, Any]) -> str:
+    """What an event states, with its source."""
+    reason, message = str(event.get("reason") or ""), str(event.get("message") or event.get("note") or "")
+    return stated(_source(event, reason), reason, message)
+
+
+def of_node(node: Mapping[str, Any]) -> list[tuple[str, Stamp]]:
+    """What a node's conditions state that is a known cause, and since when."""
+    found = []
+    for each in (node.get("status") or {}).get("conditions") or ():
+        is_bad = each.get("status") != "True" if each.get("type") == "Ready" else each.get("status") == "True"
+        text = stated("node-condition", str(each.get("reason") or ""), str(each.get("message") or ""))
+        since = stamp(each.get("lastTransitionTime"))
+        if is_bad and since and builtin().match(text).row is not None:
+            found.append((text, since))
+    return found
+
+
 def _source(event: Mapping[str, Any], reason: str) -> str:
-    if reason in _SCHEDULING:
-        return SCHEDULER
     component = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
     component = component or event.get("reportingController") or ""
+    if component in _AUTOSCALERS:
+        return "autoscaler"
+    if reason in SCHEDULING_REASONS:
+        return SCHEDULER
     return "kubelet-event" if component == _KUBELET or (not component and reason in _OF_KUBELET) else "event"

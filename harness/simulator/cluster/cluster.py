@@ -1,7 +1,7 @@
 """The cluster as a whole: nodes join and leave, pods are scheduled, run and lost."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 from harness.simulator.cluster.autoscaler import Autoscaler
@@ -43,6 +43,7 @@ class Cluster:
         self._made = dict.fromkeys(self._pools, 0)  # machines made so far
         self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), listener, self)
         self.scheduler = Scheduler(loop, profile.scheduler, listener, self.kubelet.bind, self._preempt)
+        self.withhold: Callable[[Pod], bool] = lambda _: False  # a fault keeps a new pod from being scheduled
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
             random = Random(f"{seed}/autoscaler")
@@ -64,6 +65,8 @@ class Cluster:
             pod.measured = self._as_measured(pod.kind)
         self.pods[pod.name] = pod
         self.listener.pod_changed(pod, Change.CREATED)
+        if self.withhold(pod):
+            return
         self.scheduler.add(pod)
         if self.autoscaler is not None:
             self.autoscaler.look()

@@ -1,5 +1,6 @@
 """The kubelet: pulls a pod's images, starts it, runs it, ends it."""
 
+from collections.abc import Callable
 from random import Random
 from typing import Protocol
 
@@ -15,9 +16,8 @@ SIGKILLED = 137
 SIGTERMED = 143
 EVICTED, DEADLINE = "Evicted", "DeadlineExceeded"
 SHUT_DOWN = "Terminated"  # its kubelet ended it before the machine shut down
-BY_KUBELET = frozenset({EVICTED, DEADLINE, SHUT_DOWN})  # of a pod that its kubelet ended, not of its main container
+_BY_KUBELET = frozenset({EVICTED, DEADLINE, SHUT_DOWN})  # of a pod that its kubelet ended, not of its main container
 _TOO_LONG = "Pod was active on the node longer than the specified deadline"
-_STEPS = frozenset({"executor", "step"})  # roles of the pods that run the user's images
 GRACE_S = 30.0  # default terminationGracePeriodSeconds
 
 
@@ -53,22 +53,22 @@ class Kubelet:
         self._listener = listener
         self._departures = departures
         self.pull_factor = 1.0  # multiplies the duration of pulls
-        self.missing = 0.0  # share of the steps' pods whose image the registry does not have
+        self.hold: Callable[[Pod], bool] = lambda _: False  # a fault keeps a pod from starting
+        self.undo: Callable[[Pod], bool] = lambda _: False  # or ends it instead of its work
 
     def bind(self, pod: Pod, node: Node) -> None:
         """Take over a pod that the scheduler placed on the node."""
         self._listener.pod_changed(pod, _SCHEDULED)
         if node.lost is not None:
             return
-        now = self._loop.now
         if pod.deadline_s:
             self._loop.after(pod.deadline_s, self._expire, pod)
-        if self.missing and pod.role in _STEPS and self._random.random() < self.missing:
-            image = pod.images[0]
-            resolved = f'failed to resolve reference "{image}": {image}: not found'
-            pod.pull_error = f'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": {resolved}'
-            self._loop.after(self.settings.pull_overhead_s, self._pull_failed, pod)
-            return
+        if not self.hold(pod):
+            self.pull(pod, node)
+
+    def pull(self, pod: Pod, node: Node) -> None:
+        """Pull a pod's images, and start it."""
+        now = self._loop.now
         ready = node.complete.get(pod.images)
         if ready is None:
             ready = max((self._image_ready(node, image) for image in pod.images), default=now)
@@ -78,15 +78,6 @@ class Kubelet:
             self._loop.at(ready, self._pulled, pod)
         else:
             self._pulled(pod)
-
-    def _pull_failed(self, pod: Pod) -> None:
-        """The kubelet tries again and again; the pod waits until it is deleted."""
-        if not _stopped(pod):
-            self._listener.pod_changed(pod, Change.PULL_FAILED, pod.pull_error)
-
-    def evict(self, pod: Pod, message: str) -> None:
-        """End a pod because its node is short of something."""
-        self.finish(pod, SIGKILLED, EVICTED, message)
 
     def _expire(self, pod: Pod) -> None:
         if not _stopped(pod):
@@ -129,7 +120,7 @@ class Kubelet:
         pod.started = self._loop.now
         pod.phase = "Running"
         self._listener.pod_changed(pod, _STARTED)
-        if pod.on_running is not None:
+        if not self.undo(pod) and pod.on_running is not None:
             pod.on_running(pod)
 
     def end_main(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
@@ -148,6 +139,7 @@ class Kubelet:
             pod.main_ended = self._loop.now
         if exit_code or pod.reason == "":
             pod.exit_code, pod.reason, pod.message = exit_code, reason, message
+            pod.by_kubelet = pod.by_kubelet or reason in _BY_KUBELET
         pod.finished = self._loop.now
         pod.phase = "Failed" if pod.exit_code or pod.wait_error else "Succeeded"
         pod.station = pod.job = None

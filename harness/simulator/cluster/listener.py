@@ -17,7 +17,7 @@ class Change(StrEnum):
     SCHEDULED = "scheduled"
     PULLING = "pulling"
     PULLED = "pulled"
-    PULL_FAILED = "pull failed"
+    STATED = "stated"  # something about it that `Pod.words` holds
     STARTED = "started"
     MAIN_ENDED = "main ended"
     OVER = "over"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from harness.simulator.cluster.shapes import HOSTNAME, Shape, allocatable, labels_of, taints_of
 from harness.simulator.engine.events import EventLoop
@@ -21,6 +22,16 @@ _ROLES_OF_DRIVERS = frozenset({"dag-driver", "container-driver", "importer"})
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
+class Words(NamedTuple):
+    """What a component states about a pod: as an event about an object, and as what a container waits for."""
+
+    source: str
+    reason: str
+    message: str
+    waiting: str = ""  # the reason in the container's state; "" where that says nothing
+    about: str = "Pod"  # kind of the object
+
+
 class Pod:
     """A pod, from its creation to its end. Instants are seconds of simulated time; none means "not yet".
 
@@ -36,11 +47,12 @@ class Pod:
     """
 
     __slots__ = (
-        "attempts", "created", "deadline_s", "deleting", "disrupted", "exit_code", "finished", "grace_s", "images",
+        "attempts", "by_kubelet", "created", "deadline_s", "deleting", "disrupted", "exit_code", "explanation",
+        "finished", "grace_s", "images",
         "index", "job", "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "measured",
         "message", "name", "namespace", "node", "nominated", "on_over", "on_running", "owner", "path", "phase",
         "preemptor", "pull_error", "pulled", "reason", "retry_at", "role", "scale_up", "scheduled", "shape", "started",
-        "station", "task", "unschedulable", "usage_cpu", "usage_memory", "wait_error", "worked_s",
+        "station", "task", "unschedulable", "usage_cpu", "usage_memory", "wait_error", "words", "worked_s",
     )  # fmt: skip
 
     def __init__(
@@ -89,7 +101,8 @@ class Pod:
         self.nominated = ""  # the node where pods are being preempted for it
         self.node: Node | None = None
         self.exit_code = 0
-        self.reason = ""  # of the main container's termination; those in `BY_KUBELET` are the pod's own
+        self.reason = ""  # of the main container's termination
+        self.by_kubelet = False  # its kubelet ended it: the reason is the pod's own
         self.message = ""
         self.launch: object = None  # what the program around a step's command did
         self.wait_error = ""  # the termination message of the container beside it; "" when that ended well
@@ -101,7 +114,8 @@ class Pod:
         self.job: Job | None = None
         self.worked_s = 0.0  # of its computation, when that was stopped; as long as it takes on an idle machine
         self.scale_up = ""  # the scale-up that it triggered
-        self.pull_error = ""  # why an image can't be pulled
+        self.words: Words | None = None  # what is stated about it at present
+        self.explanation = ""  # what the scheduler says about it, where that is a fault's
         self.labels = _NO_LABELS  # its own, besides those from the owner
 
     @property
@@ -124,7 +138,7 @@ class Node:
     __slots__ = (
         "complete", "cordoned", "cpu", "cpu_free", "created", "deallocated", "free", "gone", "gpu", "gpu_free",
         "gpus_since", "idle_since", "images", "index", "labels", "lost", "memory", "memory_free", "name", "pods",
-        "pods_free", "pool", "processor", "pull_free", "ready", "special", "taints", "unreachable", "version",
+        "pods_free", "pool", "processor", "pull_free", "ready", "special", "taints", "unreachable", "version", "words",
     )  # fmt: skip
 
     def __init__(self, name: str, index: int, pool: Pool, loop: EventLoop) -> None:
@@ -145,6 +159,7 @@ class Node:
         self.cordoned = False
         self.special = False  # its labels or taints differ from its pool's
         self.idle_since: float | None = None
+        self.words: Words | None = None  # its kubelet's, beside its usual conditions
         self.pods: dict[str, Pod] = {}
         self.images: dict[str, float] = {}  # by name: when its pull is complete
         self.complete: dict[tuple[str, ...], float] = {}  # by a pod's images: when all pulls are complete

@@ -39,7 +39,6 @@ from harness.simulator.workflows.graph import EXECUTOR, RUNS_USER_CODE, STEP
 from harness.simulator.workflows.launcher import CFS_PERIODS_PER_S, Launch
 from harness.simulator.workflows.workflow import SUCCEEDED, Workflow
 
-_STATED_IN = {Change.UNSCHEDULABLE: UNSCHEDULABLE, Change.PULL_FAILED: PULLING}  # the phase that a change explains
 _EXPLANATION_S = 1.0  # how long equal pods share the scheduler's explanation
 _PHASES: tuple[str, ...] = (SCHEDULING, PULLING, STARTING, RUNNING, STORING)
 _BLOCKED_PHASES = (SCHEDULING, UNSCHEDULABLE, *_PHASES[1:])
@@ -49,7 +48,7 @@ _REASONS: Mapping[Change, tuple[str, str]] = {
     Change.UNSCHEDULABLE: ("FailedScheduling", "Warning"),
     Change.SCALE_UP: ("TriggeredScaleUp", "Normal"),
     Change.NO_SCALE_UP: ("NotTriggerScaleUp", "Normal"),
-    Change.PULL_FAILED: ("Failed", "Warning"),
+    Change.STATED: ("", "Warning"),
     Change.PREEMPTED: ("Preempted", "Normal"),
 }
 _CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
@@ -101,11 +100,11 @@ class Recorder:
         else:
             reason, kind = _REASONS[change]
             if change is Change.UNSCHEDULABLE:
-                detail = self._why(pod.shape)
-            elif change is Change.PULL_FAILED:
-                detail = f'Failed to pull image "{pod.images[0]}": {detail}'
-            if phase := _STATED_IN.get(change):
-                source = SCHEDULER if change is Change.UNSCHEDULABLE else "kubelet-event"
+                detail = pod.explanation or self._why(pod.shape)
+                self._stated.setdefault(pod.name, {})[UNSCHEDULABLE] = stated(SCHEDULER, reason, detail)
+            elif change is Change.STATED and pod.words is not None:
+                source, reason, detail, *_ = pod.words
+                phase = UNSCHEDULABLE if pod.scheduled is None else PULLING if pod.pulled is None else RUNNING
                 self._stated.setdefault(pod.name, {})[phase] = stated(source, reason, detail)
             run = _run_id(pod.owner) if isinstance(pod.owner, Workflow) else None
             self._events.append(Event(self._now_at, "Pod", pod.name, reason, detail, SOURCE, run, type=kind))

@@ -48,6 +48,7 @@ class Server:
         self.reviews = TokenBucket(profile.api.qps, profile.api.burst)  # its client that asks for users' rights
         self.database = Database(profile.database, Random(f"{seed}/database"))
         self.error_rate = profile.api.error_rate
+        self.refuse: Callable[[Run], RpcError | None] = lambda _: None  # why a run is not accepted
         self.latency_factor = 1.0
         self.in_flight = 0
         self.catalogue = Catalogue(loop, self.new_id, profile.controller.loop_iterations, multi_user=self.multi_user)
@@ -140,6 +141,9 @@ class Server:
 
     def start_run(self, run: Run, answered: Answered) -> None:
         """Create the run's workflow when the client's token bucket allows, then answer."""
+        if (refused := self.refuse(run)) is not None:
+            self._loop.after(self.latency_s(), answered, refused)
+            return
         if self._random.random() < self.error_rate:
             error = internal("Failed to create a workflow: rpc error: code = Internal")
             self._loop.after(self.latency_s(), answered, error)

@@ -18,6 +18,17 @@ from harness.simulator.kube_objects.snapshots import (
 )
 
 _GROUPS = {"Workflow": "argoproj.io/v1alpha1", "ReplicaSet": "apps/v1"}  # of objects outside the core group
+# Components that write events by their reasons; others are of the controller manager.
+_COMPONENTS = {
+    "FailedAttachVolume": "attachdetach-controller", "Preempted": "default-scheduler",
+    "NodeNotReady": "node-controller", "TaintManagerEviction": "taint-eviction-controller",
+    **dict.fromkeys(("Pending", "Inadmissible", "EvictedDueToPreempted", "PodsReadyTimeout"), "kueue-admission"),
+    **dict.fromkeys(
+        ("FailedBinding", "ProvisioningFailed", "ExternalProvisioning", "WaitForFirstConsumer", "ClaimLost"),
+        "persistentvolume-controller",
+    ),
+}  # fmt: skip
+_NORMAL = frozenset({"NotTriggerScaleUp", "ExternalProvisioning", "WaitForFirstConsumer", "Preempted", "ScaleDown"})
 _ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
 
 
@@ -51,15 +62,16 @@ def _started(pod: Pod, _: str) -> list[Worded]:
     ]
 
 
-def _pull_failed(pod: Pod, detail: str) -> list[Worded]:
-    image = _image(pod)
-    return [
-        _of_main(pod, "Pulling", f'Pulling image "{image}"'),
-        _of_main(pod, "Failed", f'Failed to pull image "{image}": {detail}')._replace(type=WARNING),
-        _of_main(pod, "Failed", "Error: ErrImagePull")._replace(type=WARNING),
-        _of_main(pod, "BackOff", f'Back-off pulling image "{image}"'),
-        _of_main(pod, "Failed", "Error: ImagePullBackOff")._replace(type=WARNING),
-    ]
+def _stated(pod: Pod, _: str) -> list[Worded]:
+    """An event of the component that states something."""
+    if pod.words is None:
+        return []
+    source, reason, message, waiting, _about = pod.words
+    if source in {"kubelet-event", "waiting"}:
+        failed = [Worded(reason, message, "kubelet", WARNING)]
+        return failed + ([_of_main(pod, "Failed", f"Error: {waiting}")._replace(type=WARNING)] if waiting else [])
+    component = "cluster-autoscaler" if source == "autoscaler" else _COMPONENTS.get(reason, "kube-controller-manager")
+    return [Worded(reason, message, component, NORMAL if reason in _NORMAL else WARNING)]
 
 
 def _over(pod: Pod, _: str) -> list[Worded]:
@@ -85,7 +97,7 @@ _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
     ],
     Change.PULLING: lambda pod, _: [_of_main(pod, "Pulling", f'Pulling image "{_image(pod)}"')],
     Change.PULLED: lambda pod, _: [_of_main(pod, "Pulled", _pulled(pod, _image(pod)))],
-    Change.PULL_FAILED: _pull_failed,
+    Change.STATED: _stated,
     Change.OVER: _over,
     Change.STARTED: _started,
     Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],

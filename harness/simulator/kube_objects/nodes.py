@@ -15,6 +15,7 @@ _SILENT = {
     "reason": "NodeStatusUnknown",
     "message": "Kubelet stopped posting node status.",
 }
+_OF_READY = frozenset({"NodeStatusUnknown", "KubeletNotReady", "ContainerRuntimeUnhealthy"})
 _PROBLEMS = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -124,6 +125,17 @@ def _resources(cpu: int, memory: int, gpu: int, pods: int) -> Manifest:
     return amounts | ({"nvidia.com/gpu": str(gpu)} if gpu else {})
 
 
+def _told(reason: str) -> tuple[str, str]:
+    """Type and status of the condition in which a reason stands."""
+    kinds = {"Memory": "MemoryPressure", "Disk": "DiskPressure", "PID": "PIDPressure", "Route": "NetworkUnavailable"}
+    kind = next((kind for word, kind in kinds.items() if word in reason), "")
+    if kind:
+        return kind, "True"
+    return (
+        ("Ready", "Unknown" if reason == "NodeStatusUnknown" else "False") if reason in _OF_READY else (reason, "True")
+    )
+
+
 def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
     heard = stamp(node.heard)
     if node.unreachable is not None:
@@ -143,6 +155,11 @@ def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
             "reason": "KubeletReady",
             "message": "kubelet is posting ready status",
         }
+    if node.words is not None:
+        kind, status = _told(node.words.reason)
+        stated = {"type": kind, "status": status, "reason": node.words.reason, "message": node.words.message}
+        conditions = [each for each in conditions if each["type"] != kind] + ([stated] if kind != "Ready" else [])
+        ready = stated if kind == "Ready" else ready
     stamped = [{**each, "lastHeartbeatTime": heard, "lastTransitionTime": since} for each in conditions]
     changed = since if node.ready is None else stamp(node.ready)
     return [*stamped, {**ready, "lastHeartbeatTime": heard, "lastTransitionTime": changed}]

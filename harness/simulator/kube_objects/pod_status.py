@@ -1,6 +1,6 @@
 """The status of a pod and its containers, as written by a kubelet."""
 
-from harness.simulator.cluster.kubelet import BY_KUBELET, SHUT_DOWN
+from harness.simulator.cluster.kubelet import SHUT_DOWN, SIGKILLED
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
@@ -9,6 +9,7 @@ from harness.simulator.workflows.launcher import WAIT_FAILED
 from harness.simulator.workflows.templates import EXEC_IMAGE
 
 WAIT = "wait"
+SIDECAR, _PROXY = "istio-proxy", "docker.io/istio/proxyv2:1.24.2"
 
 
 def pod_uid(pod: PodSnapshot) -> str:
@@ -46,7 +47,7 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         why = dict(zip(("reason", "message"), pod.disrupted, strict=True))
         since = pod.finished if pod.deleting is None else pod.deleting
         status["conditions"].append(_condition("DisruptionTarget", "True", stamp(since or 0.0), why))
-    if pod.reason in BY_KUBELET:
+    if pod.by_kubelet:
         status |= {"reason": pod.reason, "message": pod.message}
     if pod.nominated:
         status["nominatedNodeName"] = pod.nominated
@@ -63,6 +64,8 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
             for name, image in init_containers(pod)
         ]
         status["containerStatuses"].insert(0, _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
+    if _beside(pod):
+        status["containerStatuses"].append(_container_status(pod, SIDECAR, _PROXY, _sidecar_state(pod, stamp)))
     return status
 
 
@@ -107,25 +110,36 @@ def _init_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
 
 
 def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
-    if pod.pull_error and pod.started is None:
-        image = pod.images[0]
-        why = f'Back-off pulling image "{image}": ErrImagePull: {pod.pull_error}'
-        return {"waiting": {"reason": "ImagePullBackOff", "message": why}}
+    if pod.words is not None and pod.words.waiting and pod.started is None:
+        return {"waiting": {"reason": pod.words.waiting, "message": pod.words.message}}
     if pod.started is None:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.main_ended is None:
         return {"running": {"startedAt": stamp(pod.started)}}
-    if pod.reason in BY_KUBELET:
+    if pod.by_kubelet:
         return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.main_ended))
     return _terminated(pod.exit_code, pod.reason, pod.message, stamp(pod.started), stamp(pod.main_ended))
+
+
+def _beside(pod: PodSnapshot) -> bool:
+    """Whether it has a container of a service mesh, about which something is stated."""
+    return pod.words is not None and pod.words.about == "Container" and pod.started is not None
+
+
+def _sidecar_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
+    if pod.finished is None or pod.words is None or pod.words.source != "terminated":
+        return {"running": {"startedAt": stamp(pod.started or 0.0)}}
+    return _terminated(SIGKILLED, pod.words.reason, "", stamp(pod.started or 0.0), stamp(pod.finished))
 
 
 def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
     if pod.started is None:
         return {"waiting": {"reason": "PodInitializing"}}
+    if pod.finished is None and pod.main_ended is not None and _beside(pod):
+        return _terminated(0, "Completed", "", stamp(pod.started), stamp(pod.main_ended))
     if pod.finished is None:
         return {"running": {"startedAt": stamp(pod.started)}}
-    if pod.reason in BY_KUBELET:
+    if pod.by_kubelet:
         return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.finished))
     code, reason = (WAIT_FAILED, "Error") if pod.wait_error else (0, "Completed")
     return _terminated(code, reason, pod.wait_error, stamp(pod.started), stamp(pod.finished))

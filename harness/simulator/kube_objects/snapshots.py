@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from harness.simulator.cluster import Node, Pod, Shape
-from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
+from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER, Words
 from harness.simulator.profile import Pool, Taint
 from harness.simulator.workflows.nodes import Node as WorkflowNode
 from harness.simulator.workflows.nodes import nodes_of
 from harness.simulator.workflows.workflow import Workflow
 
 NORMAL, WARNING = "Normal", "Warning"
+CLAIM = "PersistentVolumeClaim"
 _MAIN: Mapping[str, Any] = MappingProxyType({"name": "main"})  # as Argo names it
 
 
@@ -66,7 +67,8 @@ class PodSnapshot(NamedTuple):
     deleting: float | None
     grace_s: float
     disrupted: tuple[str, ...]  # reason and message of its disruption
-    pull_error: str
+    words: Words | None
+    by_kubelet: bool
     nominated: str
     own_labels: tuple[tuple[str, str], ...]
     unreachable: float | None  # since when its node counts as lost
@@ -88,6 +90,7 @@ class NodeSnapshot(NamedTuple):
     images: tuple[str, ...]
     heard: float  # time of its kubelet's last report
     unreachable: float | None  # since when it counts as lost
+    words: Words | None  # what it states beside its usual conditions
 
 
 class Subject(NamedTuple):
@@ -156,15 +159,22 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
     else:
         labels = owner if isinstance(owner, Labels) else Labels()
         path = pod.path
+    if pod.words is not None and pod.words.about == CLAIM:
+        labels = labels._replace(claim=claim_of(pod))
     node = pod.node
     return PodSnapshot(
         pod.name, pod.namespace, labels, pod.role, pod.task, path, pod.shape, pod.images,
         (pod.limit_cpu, pod.limit_memory), pod.phase, pod.created, pod.unschedulable, explanation, pod.scheduled,
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
         pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.wait_error, pod.deleting,
-        pod.grace_s, _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
+        pod.grace_s, _disrupted(pod), pod.words, pod.by_kubelet, pod.nominated, tuple(pod.labels.items()),
         node.unreachable if node is not None else None, pod.deadline_s,
     )  # fmt: skip
+
+
+def claim_of(pod: Pod) -> str:
+    """The name of the claim that is stated about, which the pod mounts."""
+    return f"{pod.name}-data"
 
 
 def _disrupted(pod: Pod) -> tuple[str, ...]:
@@ -181,7 +191,7 @@ def node_snapshot(node: Node, now: float) -> NodeSnapshot:
     return NodeSnapshot(
         node.name, node.index, node.pool, node.created, node.ready, node.cordoned, (node.cpu, node.memory, node.gpu),
         tuple(node.labels.items()), node.taints, tuple(node.images), now if node.lost is None else node.lost,
-        node.unreachable,
+        node.unreachable, node.words,
     )  # fmt: skip
 
 

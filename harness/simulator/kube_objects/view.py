@@ -34,9 +34,11 @@ from harness.simulator.kube_objects.nodes import POOLS, PoolSnapshot
 from harness.simulator.kube_objects.pod_status import pod_ip, pod_uid
 from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, QuotaSnapshot
 from harness.simulator.kube_objects.snapshots import (
+    CLAIM,
     Labels,
     Subject,
     Worded,
+    claim_of,
     node_snapshot,
     pod_snapshot,
     uid,
@@ -174,7 +176,8 @@ class KubernetesView:
                 self.workflow_changed(cast("Workflow", pod.owner))
             return
         if change is Change.UNSCHEDULABLE:
-            detail = self._explanations[pod.name] = self.platform.cluster.scheduler.ranks.explain(pod.shape)
+            detail = pod.explanation or self.platform.cluster.scheduler.ranks.explain(pod.shape)
+            self._explanations[pod.name] = detail
         self._note_wait(pod, change, detail)
         if change is Change.MAIN_ENDED:
             self.meter.main_ended(pod)
@@ -193,16 +196,16 @@ class KubernetesView:
         if isinstance(pod.owner, Labels) and pod.owner.deployment and change in _OF_REPLICAS:
             self.deployments.pod_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
+        about = _subject(pod, change) or Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot))
         for worded in pod_events(pod, change, detail):
-            self._log.write(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
+            self._log.write(about, worded, host)
 
     def _note_wait(self, pod: Pod, change: Change, detail: str) -> None:
         """What Argo says about a pod that waits."""
         if change is Change.UNSCHEDULABLE:
             self._waits[pod.name] = f"Unschedulable: {detail}"
-        elif change is Change.PULL_FAILED:
-            why = f'Back-off pulling image "{pod.images[0]}": ErrImagePull: {detail}'
-            self._waits[pod.name] = f"ImagePullBackOff: {why}"
+        elif change is Change.STATED and pod.words is not None and pod.words.waiting:
+            self._waits[pod.name] = f"{pod.words.waiting}: {detail}"
         elif change in _STARTS_OR_ENDS:
             self._waits.pop(pod.name, None)
 
@@ -282,3 +285,18 @@ class KubernetesView:
         for node in self.platform.cluster.nodes.values():
             for pod, measured in self.meter.pods(node):
                 yield pod.namespace, pod.name, measured
+
+
+def _subject(pod: Pod, change: Change) -> Subject | None:
+    """The object that an event is about, where it is not the pod."""
+    words = pod.words
+    if change is not Change.STATED or words is None:
+        return None
+    if words.about == CLAIM:
+        name = claim_of(pod)
+        return Subject(CLAIM, pod.namespace, name, uid("claim", pod.namespace, name))
+    if words.about == "Node" and pod.node is not None:
+        return Subject("Node", "default", pod.node.name, pod.node.name)
+    if words.about == "ConfigMap":
+        return Subject("ConfigMap", POOLS, AUTOSCALER_STATUS, uid("configmap", POOLS, AUTOSCALER_STATUS))
+    return None

@@ -316,7 +316,8 @@ class FaultPlan:
     def __str__(self) -> str:
         """``name[@when][:strength]``, as `harness.simulator.faults.parse_fault` reads it."""
         when = f"@{self.at_s:g}s" if self.at_s else ""
-        return f"{self.name}{when}" + (f":{self.strength:g}" if self.strength != 1 else "")
+        usual = self.strength == 1 and ":" not in self.name  # what is stated has a share, whose default is another
+        return f"{self.name}{when}" + ("" if usual else f":{self.strength:g}")
 
 
 @dataclass(frozen=True, slots=True)

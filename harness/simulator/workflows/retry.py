@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import inf
 
 from harness.simulator.cluster import Pod
-from harness.simulator.cluster.kubelet import BY_KUBELET
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.workflows.graph import Plan
 from harness.simulator.workflows.launcher import WAIT_FAILED
@@ -76,9 +75,11 @@ def ending(pod: Pod, *, stopping: bool = False) -> tuple[str, str]:
     """
     if stopping:
         return FAILED, "Step exceeded its deadline"
+    if pod.node is None and pod.message:
+        return ERROR, pod.message  # it was not created
     if pod.deleting is not None:
         return ERROR, "pod deleted"
-    if pod.reason in BY_KUBELET:
+    if pod.by_kubelet:
         return FAILED, pod.message
     if pod.wait_error and not pod.exit_code:
         return ERROR, f"wait: Error (exit code {WAIT_FAILED}): {pod.wait_error}"

@@ -7,7 +7,6 @@ from random import Random
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
-from harness.simulator.cluster.shapes import quantity
 from harness.simulator.engine.draws import Draws
 from harness.simulator.profile import Step as StepModel
 from harness.simulator.workflows.artifact_store import ArtifactStore, Refusal
@@ -17,11 +16,6 @@ from harness.simulator.workflows.workflow import Workflow
 
 _OOM_AT = 0.6  # share of the computation after which memory peaks
 _COMMAND_FAILED = "exit status 1"
-_MI = 2**20
-_LOW_ON_MEMORY = (
-    "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. Container main was using "
-    "{used}Mi, request is {request}, has larger consumption of memory. "
-)
 
 
 class Steps:
@@ -55,7 +49,6 @@ class Steps:
         self.logs = LogArchive(store, kubelet)
         self.cpu_factor = 1.0  # multiplies the CPU usage of steps
         self.memory_factor = 1.0
-        self.evicted = 0.0  # share of steps that their node evicts for lack of memory
 
     def model(self, task: str) -> StepModel:
         """The first model that matches the task's name; the default model if none does."""
@@ -123,8 +116,6 @@ class Steps:
         if pod.limit_memory and pod.usage_memory > pod.limit_memory:
             pod.usage_memory = float(pod.limit_memory)
             pod.job = pod.station.add(takes * _OOM_AT, cpu, self.logs.end, pod, SIGKILLED, "OOMKilled")
-        elif self.evicted and random.random() < self.evicted:
-            pod.job = pod.station.add(takes * _OOM_AT, cpu, self._evict, pod)
         elif fails:
             pod.job = pod.station.add(takes, cpu, self._fail, pod, _COMMAND_FAILED)
         else:
@@ -139,10 +130,6 @@ class Steps:
             begin = max((ends.get(each, 0.0) for each in before), default=0.0)
             ends[name] = begin + self.model(name).duration.sample(random, parameters)
         return max(ends.values())
-
-    def _evict(self, pod: Pod) -> None:
-        used, request = round(pod.usage_memory / _MI), quantity(pod.shape.memory) if pod.shape.memory else "0"
-        self._kubelet.evict(pod, _LOW_ON_MEMORY.format(used=used, request=request))
 
     def _store_output(self, pod: Pod, size: float) -> None:
         assert isinstance(pod.launch, Launch)

@@ -1,5 +1,6 @@
 """The pods of workflows: created, watched and assessed by the workflow controller."""
 
+from collections.abc import Callable
 from math import inf
 
 from harness.simulator.cluster import Change, Cluster, Pod
@@ -44,6 +45,10 @@ class WorkflowPods:
         self._steps = steps
         self._drivers = drivers
         self.quotas = quotas
+        # Why the API server refuses a pod, and whether that is the end of its step.
+        self.refuse: Callable[[Pod], tuple[str, bool]] = lambda _: ("", False)
+        # Called before the work of a pod's main container, which it starts.
+        self.prelude: Callable[[Pod, Callable[[Pod], None]], None] | None = None
         self._templates = Templates(settings, steps)
         # Bound once: every pod keeps them.
         self._on_over, self._on_running = self._pod_over, self._pod_running
@@ -59,8 +64,17 @@ class WorkflowPods:
         pod = self._templates.pod(workflow, index, step.attempts)
         pod.on_over, pod.on_running = self._on_over, self._on_running
         quota = self.quotas.of(pod.namespace)
-        refusal = quota.refusal(pod)
+        refusal, final = self.refuse(pod)
+        refusal = refusal or quota.refusal(pod)
         self._client.counts["pods create refused" if refusal else "pods create"] += self._requests.pod
+        if refusal and final:
+            pod.created = pod.finished = self._loop.now
+            pod.phase, pod.message = "Failed", refusal
+            step.pods.append(pod)
+            workflow.active -= 1
+            workflow.news.append(pod)
+            self.requeue(workflow)
+            return
         if refusal:  # Argo treats it as transient and retries
             if not step.message:
                 step.message = refusal

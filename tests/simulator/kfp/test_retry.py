@@ -97,7 +97,7 @@ def delete(kubelet: Kubelet, pod: Pod) -> None:
 
 def evict(kubelet: Kubelet, pod: Pod) -> None:
     kubelet.stop_work(pod)
-    kubelet.evict(pod, "The node was low on resource: memory.")
+    kubelet.finish(pod, 137, "Evicted", "The node was low on resource: memory.")
 
 
 @pytest.mark.parametrize(

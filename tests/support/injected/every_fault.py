@@ -11,7 +11,6 @@ from tests.support.injected.control_plane import (
     backlog,
     cached,
     controller,
-    db,
     etcd,
     listed,
     piling_up,
@@ -29,11 +28,19 @@ from tests.support.injected.doubtful import (
     slow_accepts,
     unauthorized,
 )
-from tests.support.injected.loads import capped, executed, one_at_a_time, slow_store, slower_and_slower, steady, stopped
+from tests.support.injected.loads import (
+    capped,
+    executed,
+    full_volume,
+    one_at_a_time,
+    slow_store,
+    slower_and_slower,
+    steady,
+    stopped,
+)
 from tests.support.injected.nodes import (
     autoscaled,
     busy_nodes,
-    evicted,
     image_missing,
     overstated,
     shared,
@@ -55,6 +62,7 @@ def plausible(evidence: Evidence) -> bool:
 NAMED = {"stated": "image-missing"}
 
 INJECTED: dict[str, Callable[[], Story]] = {
+    "db-full": full_volume,
     "noisy-neighbour": noisy_tenants,
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": slow_store,
@@ -75,21 +83,15 @@ INJECTED: dict[str, Callable[[], Story]] = {
     "autoscaler-at-max": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 7)}]"),
     "autoscaler-slow": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 20)}]", ready=40.0),
     "autoscaler-failing": lambda: autoscaled("no capacity in zone 2", reason="FailedToScaleUpGroup"),
-    "lock-wait": lambda: waiting("kfp", "Waiting for kubeflow/ConfigMap/my-semaphore/one lock. Lock status: 0/1"),
     "workflows-postponed": lambda: waiting(
         "argo", "Workflow processing has been postponed because too many workflows are already running"
     ),
-    "workflow-too-large": lambda: db("workflow is longer than maximum allowed size. Size=1600000"),
     "etcd-nearly-full": lambda: etcd(1.8 * GIB),
-    "etcd-full": lambda: db("etcdserver: mvcc: database space exceeded"),
     "finished-workflows": piling_up,
     "image-pull": lambda: steady(pull=9.0),
     "stated": image_missing,
-    "node-pressure": evicted,
     "quota": quota,
     "oom": lambda: steady(fails=lambda seq: "OOMKilled: container main" if seq % 3 == 0 else ""),
-    "db-connections": lambda: db("Error 1040: Too many connections"),
-    "db-full": lambda: db("Error 1114: The table 'run_details' is full"),
     "db-slow-listing": lambda: listed(lambda second: 0.1 + second / 20),
     "cpu-starved": busy_nodes,
     "spot-evictions": spot,

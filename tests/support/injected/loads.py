@@ -124,6 +124,16 @@ def with_volume(story: Story, share: float = 0.7) -> Story:
     return story
 
 
+def full_volume() -> Story:
+    """The database's volume has no space left, and no run says so."""
+    story = steady()
+    for second in range(0, 160, 10):
+        labels = {"volume": "mysql-pv-claim", "namespace": "kubeflow"}
+        story.sample(second, STORE_CAPACITY_BYTES, 20.0 * GIB, **labels)
+        story.sample(second, STORE_AVAILABLE_BYTES, 0.0, **labels)
+    return story
+
+
 def executed(
     count: int = 120,
     *,

@@ -1,0 +1,67 @@
+"""A finding is stable where it was seen right on real parts or in a recorded situation, and a preview elsewhere."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.detectors import detectors, diagnose
+from harness.detectors.ranking import ranked
+from harness.model.findings import DOUBT, PREVIEW, STABLE, Finding
+from harness.reasons import builtin
+from tests.detectors import test_recorded_folders, test_situations
+from tests.support.injected.control_plane import db
+from tests.support.injected.every_fault import INJECTED
+
+TABLE = Path(__file__).parents[2] / "benchmarks" / "results" / "real.md"
+
+
+def _of_test(test) -> dict[str, str]:
+    """By name: the first finding that a test demands."""
+    (mark,) = [each for each in test.pytestmark if each.name == "parametrize"]
+    return {each[0]: each[1] for each in mark.args[1]}
+
+
+def _of_table() -> dict[str, str]:
+    """By situation: what was right and first, with Prometheus."""
+    rows = [line.split("|") for line in TABLE.read_text().splitlines() if line.startswith("| ")]
+    return {row[1].strip(): row[3].split("`")[1] for row in rows if "`" in row[3] and "**✗**" not in row[3]}
+
+
+FIRST = {
+    "real": _of_table(),
+    "folder": _of_test(test_recorded_folders.test_the_true_cause_comes_first),
+    "situation": _of_test(test_situations.test_the_stated_cause_comes_first_with_its_cost_and_its_fix),
+}
+EVIDENCE = [
+    *((each.NAME, text) for each in detectors() for text in getattr(each, "SEEN", ())),
+    *((row.name, row.seen) for row in builtin().rows if row.seen),
+]
+
+
+@pytest.mark.parametrize(("name", "evidence"), EVIDENCE)
+def test_what_is_stable_was_first_and_right_where_it_says(name, evidence):
+    kind, _, where = evidence.partition(": ")
+    assert FIRST[kind][where] == name
+
+
+def test_whatever_was_first_and_right_somewhere_is_stable():
+    seen = {name for firsts in FIRST.values() for name in firsts.values()}
+    assert seen <= {name for name, _ in EVIDENCE}
+
+
+def test_a_finding_says_that_it_is_a_preview(tmp_path):
+    stable = diagnose(INJECTED["oom"]().timeline(tmp_path / "a")).findings[0]
+    drawn = diagnose(db("Error 1040: Too many connections").timeline(tmp_path / "b")).findings[0]
+    assert (stable.status, drawn.name, drawn.status) == (STABLE, "db-connections", PREVIEW)
+    assert "preview" in drawn.sure
+    assert "preview" not in stable.sure
+
+
+def test_a_preview_does_not_come_before_a_stable_cause():
+    drawn = Finding("x", "X", 0.9, (), "", status=PREVIEW)
+    cause, doubt = Finding("oom", "O", 0.6, (), ""), Finding("censoring", "C", 0.8, (), "", status=DOUBT)
+    assert ranked((doubt, cause, drawn)) == (cause, drawn, doubt)
+    assert ranked((doubt, drawn)) == (drawn, doubt)
+    assert ranked((replace(cause, confidence=0.5), drawn))[0] == drawn
+    assert ranked((replace(cause, severity=0.1), drawn))[0] == drawn
