@@ -1,11 +1,12 @@
 """What the fields of templates, steps and tasks mean."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
+from harness.reading import parse_json
 from harness.simulator.argo.expressions import ExpressionError, depends_on, evaluated, filled, item_name, item_scope
 from harness.simulator.argo.nodes import BAD, DAG, ERROR, FAILED, HTTP, PLUGIN, POD, STEPS, SUSPEND, Node
 from harness.simulator.argo.templates import Spec, plain
@@ -73,7 +74,10 @@ def items_of(step: Spec, scope: Mapping[str, str]) -> Iterator[tuple[str, dict[s
     if "withItems" in step:
         items = filled(step["withItems"], scope)
     elif "withParam" in step:
-        items = json.loads(filled(str(step["withParam"]), scope))
+        try:
+            items = parse_json(filled(str(step["withParam"]), scope), "withParam")
+        except ConfigError as error:
+            raise ExpressionError(error.message) from error
     elif "withSequence" in step:
         items = _sequence({key: filled(plain(each), scope) for key, each in step["withSequence"].items()})
     else:

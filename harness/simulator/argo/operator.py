@@ -99,7 +99,7 @@ class Unfolding:
         try:
             run.find_templates()
             return problem_of(run)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             return f"{_CAN_NOT}: {error!r}"
 
     def made(self, manifest: Spec, spec: Spec) -> Run:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from harness.model.errors import ConfigError
+from harness.reading import parse_json
 from harness.simulator.argo.expressions import ExpressionError
 from harness.simulator.argo.fields import value_of
 from harness.simulator.argo.nodes import BAD, OMITTED, SKIPPED, Node, Run
@@ -99,8 +101,8 @@ def _together(own: str, items: list[Node]) -> dict[str, str]:
 def _parsed(text: str) -> Any:
     """A result as an item of a list: as JSON, if it is that."""
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text, "a result")
+    except ConfigError:
         return text
 
 

@@ -44,6 +44,15 @@ def test_a_loop_over_anything_but_a_list_of_bounded_length_is_an_error(items):
         list(items_of({"withParam": items}, {}))
 
 
+@pytest.mark.attack("Files and run folders")
+@pytest.mark.parametrize("items", ["[" * 100_000, "[" * 500 + "]" * 500, "[" + "9" * 5000, "[NaN]", "{"])
+def test_items_that_are_no_json_of_bounded_depth_end_the_task_with_an_error(items):
+    node = ended(steps([task("each", withParam=items)]))["status"]
+    assert node["phase"] in {"Error", "Failed"}
+    with pytest.raises(ExpressionError, match="withParam"):
+        list(items_of({"withParam": items}, {}))
+
+
 def test_a_sequence_runs_in_steps_and_in_tasks():
     each = task("each", withSequence={"count": 2})
     assert phases(ended(dag(each, task("then", depends="each")))).keys() == {
