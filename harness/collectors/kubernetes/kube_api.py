@@ -26,7 +26,7 @@ _UNAUTHORIZED = 401
 _WHOLE = "application/json"
 _METADATA = f"{_WHOLE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_OF_LIST = f"{_WHOLE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_NAME_IN_PATH = re.compile(r"/(nodes|pods)/[^/]+/")
+_NAME_IN_PATH = re.compile(r"/(nodes|pods|workflows)/[^/]+")  # a figure for each would let live views grow
 _GRACE_S, _ANSWER_S = 5.0, 60.0
 _QUIET_S = 90.0  # a watch without any data for so long, not even a bookmark, is considered dead
 
@@ -121,7 +121,7 @@ class KubeApi:
         client = self._connected()
         headers = {"Accept": accept, "User-Agent": "pipeswarm-observer", **client.default_headers}
         client.update_params_for_auth(headers, [], ["BearerToken"])
-        endpoint = _NAME_IN_PATH.sub(r"/\1/*/", path)
+        endpoint = _NAME_IN_PATH.sub(r"/\1/*", path)
         self._journal.count(f"kubernetes {'WATCH' if 'watch' in query else 'GET'} {endpoint}")
         try:
             response: urllib3.BaseHTTPResponse = client.rest_client.pool_manager.request(

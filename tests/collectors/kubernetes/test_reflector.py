@@ -10,7 +10,7 @@ import pytest
 
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.kube_api import KubeApi
+from harness.collectors.kubernetes.kube_api import _NAME_IN_PATH, KubeApi
 from harness.collectors.kubernetes.reflector import Reflector
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model import ConfigError, Event
@@ -270,3 +270,11 @@ class TestAccess:
             )
             with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:1 does not answer"):
                 api.get("/version")
+
+
+def test_requests_are_counted_by_what_is_asked_for_not_by_its_name() -> None:
+    """Live views show these counts: one for each workflow that is read would let them grow as long as the test lasts."""
+    prefix = "/apis/argoproj.io/v1alpha1/namespaces/kubeflow"
+    assert _NAME_IN_PATH.sub(r"/\1/*", f"{prefix}/workflows/one-qgkr8") == f"{prefix}/workflows/*"
+    assert _NAME_IN_PATH.sub(r"/\1/*", "/api/v1/namespaces/n/pods/p/log") == "/api/v1/namespaces/n/pods/*/log"
+    assert _NAME_IN_PATH.sub(r"/\1/*", f"{prefix}/workflows") == f"{prefix}/workflows"
