@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     store.add_argument("--max-samples", type=count, default=_MOST_SAMPLES, metavar="COUNT",
                        help="read no more than about this (default: %(default)s)")  # fmt: skip
     observe.configure_folder(parser)
-    report.configure_effects(parser)
+    printing.configure_effects(parser)
     for option in (INSECURE, *CREDENTIALS):
         option.add_to(parser)
     printing.configure(parser)
