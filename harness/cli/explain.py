@@ -31,7 +31,7 @@ _REQUEST = "request"  # key of what was asked for, among the answers
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    from harness.cli import observe, report
+    from harness.cli import observe
     from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER
 
     what = parser.add_mutually_exclusive_group(required=True)

@@ -24,8 +24,6 @@ from harness.store.folder import RunFolder, encode
 from harness.store.recovery import find_folder, merge, merge_spool, unfinished
 from harness.store.spools import is_held, leftovers, lines_from, read_spool, spool_path
 
-from locust import runners
-
 _CLOCK_PROBES = 5
 _CLOCK_TIMEOUT_S = 2.0
 _AT_WORK = frozenset({"ready", "spawning", "running"})
@@ -218,10 +216,6 @@ class _ClockOffset:
             self.ahead_ns = there_at - (sent_at + received_at) // 2
 
 
-# Seconds without a sign of life: Locust gives a worker up after four, which a busy machine takes, too.
-_PATIENCE = 9
-
-
 def finish_killed(runs_dir: Path) -> None:
     """Write the reports of earlier tests whose load was killed, with the records that it left elsewhere."""
     for folder in unfinished(runs_dir):
@@ -237,7 +231,6 @@ class Cluster:
     """
 
     def __init__(self, runner: Any, runs_dir: Path) -> None:
-        runners.HEARTBEAT_LIVENESS = _PATIENCE
         self._runner = runner
         self._runs_dir = runs_dir
         self._test = ""  # the latest one

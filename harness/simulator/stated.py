@@ -13,9 +13,9 @@ from harness.reasons.catalogue import DELAYS, FAILS
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.cluster.objects import Words
 from harness.simulator.kfp.errors import Code, RpcError
-from harness.simulator.workflows.graph import RUNS_USER_CODE
 from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
+from harness.simulator.workflows.graph import RUNS_USER_CODE
 from harness.simulator.workflows.launcher import FAILED as LAUNCHER_FAILED
 from harness.simulator.workflows.workflow import Workflow
 
