@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from harness.reasons import Row
 from harness.simulator import hetida
 from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.operator import Unfolding
@@ -22,8 +23,13 @@ from harness.simulator.workflows.drivers import Drivers
 from harness.simulator.workflows.steps import Steps
 from harness.simulator.workflows.workflow import Workflow
 
-if TYPE_CHECKING:
-    from harness.simulator.stated import Statements
+
+class Statements(Protocol):
+    """What faults have the platform's components state."""
+
+    def add(self, row: Row, share: float) -> None:
+        """Have a row of the catalogue stated about a share of the runs."""
+        ...
 
 
 class Platform:
@@ -56,7 +62,7 @@ class Platform:
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         guesses = Guesses(self.steps, Draws(f"{stream}/argo"), profile.controller.loop_iterations)
         self.argo = Unfolding(self.loop, self.controller, profile.priority_classes, guesses)
-        self.statements: Statements | None = None  # what faults have its components state
+        self.statements: Statements | None = None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)
