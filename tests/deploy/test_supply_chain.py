@@ -125,7 +125,7 @@ def test_a_release_has_its_hashes_its_bill_of_materials_and_manifests_with_its_d
         (image,) = yaml.safe_load(texts[kustomization]).get("images", [{}])
         operated = yaml.safe_load(texts.get(kustomization.with_name("test.yaml"), "spec: {}"))["spec"]
         assert OF_IMAGE in {image.get("digest"), operated.get("image", "").rpartition("@")[2]}, kustomization
-    assert len(overlays) == 4
+    assert len(overlays) == 5
 
 
 @pytest.mark.parametrize("digest", ["", "latest", f"sha256:{'0' * 64}", f"{OF_IMAGE}\n- x"])

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.support.ci_templates import GITHUB, GITLAB
-from tests.support.e2e import BIN, PIPELINE
+from tests.support.e2e import BIN, PIPELINE, ROOT
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 
@@ -18,6 +18,7 @@ def job(platform, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/pip").symlink_to("/bin/true")
     shutil.copy(PIPELINE, tmp_path / "pipeline.yaml")
+    shutil.copy(ROOT / "constraints.txt", tmp_path)
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
     fixed = {"PATH": f"{tmp_path / 'bin'}:{BIN}:{os.environ['PATH']}", "PLATFORM_HOST": platform.url}
 
