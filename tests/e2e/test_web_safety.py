@@ -7,11 +7,11 @@ import urllib.error
 
 import pytest
 
-from tests.support.browser import EVIL, page
+from tests.support.browser import EVIL, browser, page
 from tests.support.e2e import PIPELINE, QUICK, Locust, wait_for
 from tests.support.web_ui import TOKEN_HEADER, listener, start_web_ui
 
-__all__ = ["listener", "page"]
+__all__ = ["browser", "listener", "page"]
 
 NOBODY = "http://127.0.0.1:9"  # the port of a service that nobody runs
 FILES = {

@@ -4,11 +4,11 @@ import re
 
 from harness.model import Submission
 from harness.store import RunFolder
-from tests.support.browser import page
+from tests.support.browser import browser, page
 from tests.support.e2e import QUICK, wait_for
 from tests.support.web_ui import start_web_ui
 
-__all__ = ["page"]
+__all__ = ["browser", "page"]
 
 
 def start_with_invalid_options(page):
