@@ -18,11 +18,10 @@ from harness.plan.options import SERVE_METRICS, WEB_HOST_NAME, register
 from harness.targets.credentials import Credentials
 from harness.targets.discovery import find
 
-from locust import events, runners
+from locust import events
 from locust.runners import WorkerRunner
 
 _FAREWELL_S = 10.0
-_PATIENCE = 9  # seconds without a sign of life of a worker: Locust's three pass on a busy machine, too
 _LOOPBACK = "127.0.0.1"
 _CLOSED = "concurrency"  # the one schedule whose load depends on users
 _OPEN = (
@@ -110,7 +109,6 @@ class LocustPlugin:
             self._endpoint = WorkerEndpoint(runner, bound.for_master, statistics.row)
             self._endpoint.register()
         else:
-            runners.HEARTBEAT_LIVENESS = _PATIENCE
             self._coordinator = Coordinator(self._target, self._platform, environment, bound, statistics)
             self._serve_metrics(self._coordinator, options)
             self._check(self._coordinator, web_ui, headless=options.headless)
