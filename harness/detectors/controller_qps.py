@@ -21,6 +21,7 @@ from harness.model.phases import BURST, QPS
 from harness.model.units import format_duration
 
 NAME = "controller-qps"
+SEEN = ("real: low-qps",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "the rate, and what only the controller's own metrics tell from other causes"}
 TARGETS = ("argo", "kfp")

@@ -11,7 +11,7 @@ from harness.model.phases import STORE_AVAILABLE_BYTES
 from harness.model.units import format_bytes
 
 NAME = "db-full"
-NEEDS = (Capability.SUBMISSIONS,)
+NEEDS = (Capability.SUBMISSIONS, Capability.STORE)
 NOT_INJECTED = "the fault db-full is stated by the database, which `stated` finds"
 
 

@@ -33,7 +33,7 @@ UNKNOWN = "unknown-reason"
 _BY_STORE, _BY_SPOT = {"store-unreachable-from-old-nodes": 0.0, "store-full": 0.0}, {"spot-evictions": 0.0}
 EXPLAINED_ROWS = {"store-unreachable": _BY_STORE} | dict.fromkeys(
     ("node-gone", "node-shutdown", "node-lost", "node-not-ready", "taint-eviction", "evicted-by-taint-manager",
-     "evicted"),
+     "node-status-unknown", "evicted"),
     _BY_SPOT,
 )  # fmt: skip
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds

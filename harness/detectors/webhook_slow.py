@@ -12,6 +12,7 @@ from harness.model.phases import CONTROLLER, SCHEDULING
 from harness.model.units import format_duration
 
 NAME = "webhook-slow"
+SEEN = ("real: webhook-slow",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "how long the API server takes for each kind of request"}
 TARGETS = ("kfp", "argo")

@@ -15,6 +15,7 @@ from harness.model.inert import shell_word
 from harness.model.phases import LIMITS, WORKFLOW
 
 NAME = "workflow-parallelism"
+SEEN = ("real: workflow-parallelism",)
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.WORKFLOWS)
 TARGETS = ("argo", "kfp")
 NOT_INJECTED = "simulated platforms do not apply it: the truth table on real parts does (benchmarks/results/real.md)"

@@ -277,8 +277,8 @@ def _malformed(raw: Any) -> list[Problem]:
     return [
         *((key, f"has an unknown key '{key}'", keys) for key in unknown),
         *((key, f"has no '{key}'", needed) for key in _REQUIRED if not raw.get(key)),
-        *((key, f"has a '{key}' that is not a text", "write it in quotes") for key in _OF_TEXT
-          if not isinstance(raw.get(key, ""), str)),
+        *((key, f"has a '{key}' that is not a text of at most {MOST_CHARACTERS:,} characters", "write it in quotes")
+          for key in _OF_TEXT if not isinstance(raw.get(key, ""), str) or len(raw.get(key, "")) > MOST_CHARACTERS),
         *((key, f"has a '{key}' that is neither a text nor a list of texts", "write it as [one, another]")
           for key in lists),
     ]  # fmt: skip

@@ -135,7 +135,7 @@ class TestWholeTest:
         self, observed: tuple[RunFolder, list[str]]
     ) -> None:
         folder, _ = observed
-        (version,) = (event for event in folder.records(Event) if event.kind == PLATFORM)
+        (version,) = (event for event in folder.records(Event) if (event.kind, event.reason) == (PLATFORM, VERSION))
         assert (version.object, version.reason, version.message[0]) == ("kubernetes", VERSION, "v")
         assert {node.machine for node in folder.records(Node)} == {"Standard_D4s_v5"}
 

@@ -45,7 +45,7 @@ def lose_nodes(platform: Platform) -> None:
         ("node-pressure", planted("node-pressure@1s"), "The node was low on resource: memory."),
         ("image-missing", planted("image-missing@1s"), "Failed to pull image"),
         ("quota", planted("quota@1s"), "is forbidden: exceeded quota: workflows"),
-        ("spot-evictions", lose_nodes, "pod deleted"),
+        ("node-status-unknown", lose_nodes, "pod deleted"),  # no spot machines
     ],
 )
 def test_a_failure_is_named_first_from_what_a_kubeconfig_shows(

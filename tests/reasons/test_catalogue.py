@@ -8,8 +8,7 @@ import pytest
 from harness.model import ConfigError
 from harness.model.inert import shell_word
 from harness.reasons import builtin, merged, rows_of, stated
-from harness.store import RunFolder
-from harness.store.reasons import keep_reasons
+from harness.store.reasons import read_reasons
 
 ROW = {
     "name": "own", "source": "log", "pattern": "lost", "cause": "c", "layer": "pipeline", "effect": "fails", "fix": "f",
@@ -87,7 +86,7 @@ def test_a_command_of_a_runs_own_row_that_may_do_more_than_look_is_a_comment(com
             "values",
         ),
         (f"reasons: [{', '.join(['{}'] * 501)}]", "has 501 rows"),
-        (f"reasons: [{ROW | {'pattern': 'x' * 2001}}]", "'pattern' is not a text of at most 2,000"),
+        (f"reasons: [{ROW | {'pattern': 'x' * 2001}}]", "'pattern' that is not a text of at most 2,000"),
         (f"reasons: [{ROW | {'pattern': '((x{100}){100}){100}'}}]", "not a regular expression"),
     ],
     ids=["deep", "aliases", "many rows", "long pattern", "pattern that grows"],
@@ -95,4 +94,4 @@ def test_a_command_of_a_runs_own_row_that_may_do_more_than_look_is_a_comment(com
 def test_a_hostile_catalogue_is_refused(text, says, tmp_path: Path):
     (tmp_path / "own.yaml").write_text(text)
     with pytest.raises(ConfigError, match=says):
-        keep_reasons(RunFolder.create(tmp_path, "r"), tmp_path / "own.yaml")
+        read_reasons(tmp_path / "own.yaml")

@@ -124,7 +124,7 @@ def test_every_described_removal_changes_a_platform_of_runs_with_pods(today, nam
         ("schedule=tomorrow", "no schedule", "spread:1h"),
         ("nodes=²", "no number of nodes", "give 1"),
         ("nodes=" + "9" * 5000, "no number of nodes", "give 1"),
-        ("runs=" + "9" * 5000, "has no value", ""),
+        ("runs=" + "9" * 5000, "no setting 'runs'", ""),
         ("controller.qps=" + "[" * 9000, "more than 100 levels", ""),
         ("schedule=constant:0/s", "no schedule", "spread:1h"),
         ("", "empty", "nodes=40"),

@@ -41,7 +41,7 @@ def quota() -> Story:
 
 def waiting(target: str, message: str) -> Story:
     """Workflows wait before their first pod, and say why."""
-    story = steady()
+    story = steady(first=lambda seq: 5.0 if 10 <= seq < 20 else 0.5)
     story.target = target
     for seq in range(10, 20):
         story.event(20.0 + seq, "Task", "", "PENDING", message, run=f"run-{seq:04d}", type="Warning")
