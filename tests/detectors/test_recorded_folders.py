@@ -13,6 +13,7 @@ from harness.model.findings import Diagnosis
 from harness.planning.timelines import timeline_of
 from harness.store import RunFolder
 from harness.store.tables import seal
+from tests.support.first_findings import FOLDERS_FIRST
 
 FOLDERS = Path(__file__).parents[1] / "data" / "real_folders"
 DOUBTS = {each.NAME for each in detectors() if getattr(each, "DOUBT", False)}
@@ -37,21 +38,7 @@ def diagnosed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Diagn
     return diagnosis
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "says"),
-    [
-        ("a3-workers1", "controller-workers", "short of workers"),
-        ("a4-parallelism4", "workflows-postponed", "4 were active at once"),
-        ("a5-quota6", "unexplained-wait", "at most 6 were active at once"),
-        ("a6-nodes", "nodes-exhausted", "waiting for a node"),
-        ("a8-ctlkill", "controller-down", "for 25 s, from 1.71 s into the test"),
-        ("k6-burst60", "agent-lag", "14 s late"),
-        ("k-noagent", "agent-lag", "10 runs still open"),
-        ("k-fail", "failures", "FAIL_ME"),
-        ("k-oom", "oom", "in prepare"),
-        ("k-evict", "node-pressure", "memory"),
-    ],
-)
+@pytest.mark.parametrize(("name", "first", "says"), FOLDERS_FIRST)
 def test_the_true_cause_comes_first(diagnosed, name, first, says):
     causes = [finding for finding in diagnosed(name).findings if finding.name not in DOUBTS]
     assert [finding.name for finding in causes[:1]] == [first]

@@ -20,6 +20,7 @@ from harness.model.findings import Diagnosis
 from harness.planning.timelines import timeline_in, timeline_of
 from harness.store import RunFolder
 from harness.store.answers import Answers
+from tests.support.first_findings import SITUATIONS_FIRST
 from tests.support.past_store import EVERY_S, dump, prometheus_of, stamps
 
 SITUATIONS = Path(__file__).parents[1] / "data" / "situations"
@@ -44,23 +45,7 @@ def diagnosed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Diagn
     return diagnosis
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "title", "fix", "evidence"),
-    [
-        ("attach_timeout", "volume-multi-attach", "12 runs waited 4 min 43 s each", "ReadWriteMany", "Multi-Attach error"),
-        ("create_container_config", "secret-missing", "db-credentials does not exist: 24 of 24 runs are blocked",
-         "secret", "not found"),
-        ("istio_sidecar", "sidecar-outlives-main", "The sidecar istio-proxy keeps the pods running", "inject", "istio"),
-        ("node_notready", "node-not-ready", "(w-1): 6 of 24 runs", "kubelet", "on 1 node: w-1"),
-        ("preempted", "preempted", "12 of 24 runs failed", "priorit", "Preempted by pod"),
-        ("pull_429", "registry-rate-limit", "8 runs waited 4 min 1 s each", "mirror", "429 Too Many Requests"),
-        ("pvc_unbound", "claim-unbound", "12 of 24 runs are blocked", "storage class", "unbound immediate"),
-        ("s3_slowdown", "store-rate-limit", "12 of 24 runs failed", "fewer steps upload", "reduce your request rate"),
-        ("untolerated_taint", "untolerated-taint", "taint sku: training: 24 of 24 runs are blocked",
-         "pipeswarm prepare --toleration", "untolerated taint {sku: training}"),
-        ("webhook_timeout", "webhook-timeout", "validate.kyverno.svc-fail", "failurePolicy", "failed calling webhook"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "first", "title", "fix", "evidence"), SITUATIONS_FIRST)
 def test_the_stated_cause_comes_first_with_its_cost_and_its_fix(diagnosed, name, first, title, fix, evidence):
     causes = [finding for finding in diagnosed(name).findings if finding.name not in DOUBTS]
     found = causes[0]

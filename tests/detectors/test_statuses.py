@@ -9,17 +9,11 @@ from harness.detectors import detectors, diagnose
 from harness.detectors.ranking import ranked
 from harness.model.findings import DOUBT, PREVIEW, STABLE, Finding
 from harness.reasons import builtin
-from tests.detectors import test_recorded_folders, test_situations
+from tests.support.first_findings import FOLDERS_FIRST, SITUATIONS_FIRST
 from tests.support.injected.control_plane import db
 from tests.support.injected.every_fault import INJECTED
 
 TABLE = Path(__file__).parents[2] / "benchmarks" / "results" / "real.md"
-
-
-def _of_test(test) -> dict[str, str]:
-    """By name: the first finding that a test demands."""
-    (mark,) = [each for each in test.pytestmark if each.name == "parametrize"]
-    return {each[0]: each[1] for each in mark.args[1]}
 
 
 def _of_table() -> dict[str, str]:
@@ -30,8 +24,8 @@ def _of_table() -> dict[str, str]:
 
 FIRST = {
     "real": _of_table(),
-    "folder": _of_test(test_recorded_folders.test_the_true_cause_comes_first),
-    "situation": _of_test(test_situations.test_the_stated_cause_comes_first_with_its_cost_and_its_fix),
+    "folder": {name: first for name, first, *_ in FOLDERS_FIRST},
+    "situation": {name: first for name, first, *_ in SITUATIONS_FIRST},
 }
 EVIDENCE = [
     *((each.NAME, text) for each in detectors() for text in getattr(each, "SEEN", ())),

@@ -106,5 +106,5 @@ def test_prometheus_finds_the_components_by_their_own_names(prometheus: str, que
 
 
 def test_no_scrape_fails(prometheus: str) -> None:
-    assert value(prometheus, f"count(up) == {len(PATHS) + 3}") == len(PATHS) + 3
+    assert value(prometheus, f"count(up) == {len(PATHS) + 2}") == len(PATHS) + 2
     assert value(prometheus, "min(min_over_time(up[1m]))") == 1
