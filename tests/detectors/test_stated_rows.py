@@ -5,15 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.waits.stated import SPOKEN_OF
 from harness.detectors import detectors, diagnose, stated
 from harness.reasons import Row, builtin
 from harness.simulator.faults import inject, parse_fault
 from harness.simulator.profile.file import load_profile
-from harness.simulator.stated import moment_of
 from tests.support.watched_platform import WatchedPlatform
 
 ROWS = {row.name: row for row in builtin().rows}
@@ -27,15 +24,14 @@ SAME = {
 } | {row: {*names} for row, names in stated.EXPLAINED_ROWS.items()}
 
 
-def found(*rows: Row, runs: int = 4) -> list[str]:
-    """The causes that a report names, the first one first: half of the runs are hit, or as many by each row."""
+def found(row: Row) -> list[str]:
+    """The causes that a report names, the first one first: half of the runs are hit."""
     with tempfile.TemporaryDirectory() as place:
         watched = WatchedPlatform(Path(place) / "runs", replace(load_profile("demo"), caching=False))
-        for row in rows:
-            fault = parse_fault(f"stated:{row.name}")
-            assert fault is not None
-            inject(watched.platform, fault)
-        findings = diagnose(watched.load(runs, 2.0, 330.0)).findings
+        fault = parse_fault(f"stated:{row.name}")
+        assert fault is not None
+        inject(watched.platform, fault)
+        findings = diagnose(watched.load(4, 2.0, 330.0)).findings
     return [finding.name for finding in findings if finding.name not in DOUBTS]
 
 
@@ -61,14 +57,3 @@ def test_what_a_component_states_is_the_first_finding(name: str) -> None:
     causes = found(ROWS[name])
     assert causes, "nothing was found"
     assert causes[0] in names(ROWS[name]), causes
-
-
-TELLING = [row for row in ROWS.values() if not row.general and not row.nodes_help]
-
-
-@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.sampled_from(TELLING), min_size=2, max_size=2, unique_by=lambda row: (row.name, moment_of(row))))
-def test_two_causes_at_once_are_both_found(rows: list[Row]) -> None:
-    causes = found(*rows, runs=8)
-    assert all(names(row) & set(causes[:4]) for row in rows), causes
-    assert causes[0] in names(rows[0]) | names(rows[1]), causes
