@@ -47,7 +47,8 @@ SECTIONS = ("Platform", "Pipeline", "Records and limits")
 
 def open_sections(page):
     for name in SECTIONS:
-        page.locator(f"form button[data-group='{name}']").click()
+        page.locator(f"form button[data-group='{name}']:not([aria-expanded=true])").click()
+        page.locator(f"form button[data-group='{name}'][aria-expanded=true]").wait_for()
 
 
 def check_groups(page):
