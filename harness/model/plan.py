@@ -95,7 +95,8 @@ class Plan:
     @property
     def runs_since(self) -> int:
         """Runs that were created before, UTC ns, are not the plan's: the platform's clock may be behind a load's."""
-        return self.started_at - (_MAX_SKEW_NS if self.schedule else 0)
+        # Without a load: stamps of runs are whole seconds.
+        return self.started_at - (_MAX_SKEW_NS if self.schedule else self.started_at % 10**9)
 
     @property
     def tenants(self) -> tuple[str, ...]:
