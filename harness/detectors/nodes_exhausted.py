@@ -35,10 +35,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = lacking(timeline)
     if found is not None and found.too_large and not wait.grew:
         return []  # the pods that wait fit on no node
-    alone = not wait.lacks and not len(timeline.others_pods)  # what others request may not be known
+    said = wait.lacks or any(str(text).startswith(SCHEDULER) for text in timeline.pods["reason"].cat.categories)
+    alone = not said and not len(timeline.others_pods)  # what others request may not be known
     if found is not None and alone and max(found.shares.values(), default=0.0) < _LACKING:
         return []  # nothing says that nodes are full, and by requests they have room
-    said = wait.lacks or any(str(text).startswith(SCHEDULER) for text in timeline.pods["reason"].cat.categories)
     sure = 0.87 if Capability.POD_EVENTS.observed(timeline) else 0.6
     return [
         Finding(

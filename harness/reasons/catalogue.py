@@ -219,8 +219,8 @@ def builtin() -> Catalogue:
 def merged(own: Sequence[Row]) -> Catalogue:
     """The built-in catalogue behind a user's rows; a row replaces the built-in one of its name.
 
-    The rows come with a run folder, perhaps from somebody else: of their commands, those that may do more than look are
-    shown as comments of a shell.
+    A run folder brings its own rows and may not be trusted: commands in them that are not known to be read-only become
+    shell comments.
     """
     names = {row.name for row in own}
     safe = (replace(row, show=_inert(row.show), change=_inert(row.change)) for row in own)
