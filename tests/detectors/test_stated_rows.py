@@ -46,10 +46,10 @@ INSTEAD = {
     "container-create-failed": "`failures` quotes it as the step's own end",
     "container-status-lost": "`failures` quotes it as the step's own end",
     "gpu-memory": "the row `node-capacity-race` takes the kubelet's words",
-    "pod-deleted": "a retry makes the deletion good, and it costs too little to be named",
+    "pod-deleted": "nothing is named, and why was not found out",
     "step-disk-full": "`store-full` takes a full disk of the step for the store's",
-    "store-error": "a retry of the upload makes it good, and it costs too little to be named",
-    "store-unread": "a retry of the download makes it good, and it costs too little to be named",
+    "store-error": "nothing is named, and why was not found out",
+    "store-unread": "nothing is named, and why was not found out",
 }
 
 
