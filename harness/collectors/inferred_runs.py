@@ -31,7 +31,7 @@ def inferred_runs(spans: Sequence[Span], events: Iterable[Event]) -> Iterator[Sp
         yield from _run(run, of_run, failed)
     if pods:
         what = f"{counted(len(pods), 'run')} of {len(pods) + len(listed):,} are inferred from their pods"
-        text = f"{what}: no API lists them any more. They last from the first pod to the end of the last one."
+        text = f"{what}: no API lists them as created in this time. They last from the first pod to the end of the last one."
         yield Event(min(span.started_at for span in spans), "Observer", "runs", INFERRED, text, _SOURCE)
 
 

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Night:
 
     @property
     def since(self) -> str:
-        return f"{time.time() - self.began_s:.0f}s ago"
+        return datetime.fromtimestamp(self.began_s, UTC).isoformat()
 
 
 @pytest.fixture(scope="module")
