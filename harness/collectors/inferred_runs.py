@@ -1,4 +1,4 @@
-"""Runs of which only pods are known: nobody lists them any more."""
+"""Runs of which only pods are known: no API lists them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ def inferred_runs(spans: Sequence[Span], events: Iterable[Event]) -> Iterator[Sp
         yield from _run(run, of_run, failed)
     if pods:
         what = f"{counted(len(pods), 'run')} of {len(pods) + len(listed):,} are inferred from their pods"
-        text = f"{what}: no API lists them as created in this time. They last from the first pod to the end of the last one."
+        text = f"{what}: no API lists them for this time. They last from the first pod to the end of the last one."
         yield Event(min(span.started_at for span in spans), "Observer", "runs", INFERRED, text, _SOURCE)
 
 
