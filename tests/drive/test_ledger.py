@@ -57,6 +57,12 @@ def test_an_end_has_its_duration_since_the_due_time_and_its_error(folder):
     assert (ledger.counts.done, ledger.counts.failed, ledger.counts.in_flight) == (1, 1, 0)
 
 
+def test_a_run_that_ended_in_the_second_in_which_it_was_due_took_no_negative_time(folder):
+    ledger = Ledger(folder.recorder(), 1)
+    ledger.book(replace(row(0), due_at=end(0).at + 10**8))
+    assert ledger.end(end(0)).duration_s == 0.0
+
+
 def test_a_rejection_is_compared_once_a_run_has_ended_that_was_due_with_it_or_later(folder):
     ledger = Ledger(folder.recorder(), 9)
 
