@@ -59,6 +59,7 @@ def test_it_goes_on_with_the_newest_records_of_a_test_that_has_very_many(going, 
     monkeypatch.setattr("os.nice", lambda _: 0)
     size = sum(each.stat().st_size for each in going.path.glob("*.jsonl"))
     monkeypatch.setattr("harness.cli.findings._MOST_BYTES", size // 2)
+    monkeypatch.setattr("harness.cli.findings._SHARE", 100.0)
 
     def end(_arguments, text, _document):
         print(text())
