@@ -20,9 +20,11 @@ _USUAL, _POLITE = os.nice(0), 10
 _LOADS = ("whole-load-tests", "more-load-tests", "further-load-tests")
 _MORE = (  # a third of the time each
     "test_docs.py", "contracts/test_plugins.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py",
-    "rehearse/test_situations.py",
 )  # fmt: skip
-_FURTHER = ("test_demo.py", "test_recover.py", "test_web_*.py", "test_store.py", "test_token.py")
+_FURTHER = (
+    "rehearse/test_situations.py", "e2e/test_demo.py", "e2e/test_recover.py", "e2e/test_web_*.py", "e2e/test_store.py",
+    "e2e/test_token.py", "e2e/test_kill.py",
+)  # fmt: skip
 
 
 def pytest_configure() -> None:
@@ -45,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             group = "real-kubernetes"
         elif any(item.path.match(f"tests/{name}") for name in _MORE):
             group = "more-load-tests"
-        elif any(item.path.match(f"tests/e2e/{name}") for name in _FURTHER):
+        elif any(item.path.match(f"tests/{name}") for name in _FURTHER):
             group = "further-load-tests"
         elif item.path.match("tests/e2e/*.py"):
             group = "whole-load-tests"

@@ -19,7 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def configure_effects(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Declare ``--no-what-if``."""
-    parser.add_argument("--no-what-if", action="store_true", help="do not predict what the findings' fixes would bring")
+    from harness.plan.options import NO_WHAT_IF
+
+    NO_WHAT_IF.add_to(parser)
 
 
 def show(arguments: argparse.Namespace, text: Callable[[], str], document: Callable[[], str]) -> None:

@@ -96,13 +96,12 @@ def folder_of(platform: object) -> str:
     return str(Path(file).parent.resolve()) if file and "." not in name else ""
 
 
-def report(path: Path, *, traced: bool = False) -> tuple[ExitCode, str]:
-    """Seal the run and write its reports, and export its spans if it is `traced`; returns its exit code and verdict.
+def report(path: Path, *options: str) -> tuple[ExitCode, str]:
+    """Seal the run and write its reports, with the verb's `options`; returns its exit code and verdict.
 
     If the reports can't be written, the verdict is the error message.
     """
-    command = [*module("harness.cli"), "report", str(path), *(("--otel",) if traced else ())]
-    done = run(command)
+    done = run([*module("harness.cli"), "report", str(path), *options])
     try:
         code = ExitCode(done.returncode)
     except ValueError:  # ended by a signal

@@ -222,8 +222,7 @@ class SessionRunner:
                 self._open()
             case messages.WriteReport():
                 assert self.folder is not None
-                traced = self.test is not None and self.test.plan.traced
-                self.tell(messages.Reported(*processes.report(self.folder.path, traced=traced)))
+                self.tell(messages.Reported(*processes.report(self.folder.path, *self._report_options())))
             case messages.Close():
                 self._close(command.clean_up)
             case messages.Finish():
@@ -233,6 +232,12 @@ class SessionRunner:
                 assert self.test is not None
                 assert self._generator is not None
                 self._direct(command, self.test, self._generator)
+
+    def _report_options(self) -> tuple[str, ...]:
+        assert self._ready is not None
+        settings = self._ready.checked.settings
+        given = {"--otel": settings.traced, "--no-what-if": settings.no_what_if}
+        return tuple(option for option, wanted in given.items() if wanted)
 
     def _direct(self, command: messages.Command, test: LoadTest, generator: LoadGenerator) -> None:
         match command:

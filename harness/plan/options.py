@@ -37,6 +37,7 @@ def _parse_page(text: str) -> tuple[str, str]:
 
 
 SCHEDULE = Option("schedule", DEFAULT, f"when runs are due: {', '.join(kinds())}", choices=tuple(kinds()))
+NO_WHAT_IF = Option("no-what-if", False, "do not predict what the findings' fixes would bring", in_form=False)
 LOAD: tuple[Option, ...] = (
     Option("drain", "10m", "how long to wait for the last runs after the last arrival", parse_duration),
     Option(
@@ -83,6 +84,7 @@ LOAD: tuple[Option, ...] = (
     Option("runs-dir", "runs", "where run folders go", Path, in_form=False),
     Option("run-name", "", "name of the run folder (default: time, target, schedule, runs)"),
     Option("overwrite", False, "replace the run folder that has this --run-name", in_form=False),
+    NO_WHAT_IF,
 )  # fmt: skip
 INSECURE = Option("insecure", False, "skip TLS certificate checks (platform and Prometheus)", in_form=False)
 CREDENTIALS: tuple[Option, ...] = (
@@ -240,6 +242,7 @@ class Settings:
     assumed: tuple[str, ...] = ()  # how texts without a unit were read
     users: int = 1
     traced: bool = False
+    no_what_if: bool = False
     per_scenario: Mapping[str, Any] | None = None  # the schedule's values, where it has one run per scenario
 
     def notes(self) -> str:
@@ -336,7 +339,7 @@ _ASSUMED: Mapping[object, str] = {parse_rate: "/s", rate_above_0: "/s", parse_du
 # Fields of `Settings` that are the values of the options of the same names.
 _AS_GIVEN = (
     "seed", "abort_on", "cleanup", "cleanup_rate", "scenarios", "param_mode", "baseline", "reasons", "simulate",
-    "fault", "runs_dir", "run_name", "overwrite", "require_cluster", "redact",
+    "fault", "runs_dir", "run_name", "overwrite", "no_what_if", "require_cluster", "redact",
 )  # fmt: skip
 
 

@@ -21,7 +21,22 @@ def simulated(place, monkeypatch, profile, *schedule):
     """A simulated test whose responses name the replica, and no worker of it."""
     monkeypatch.chdir(place)
     assert (
-        main(["simulate", "run", "--profile", profile, "--runs", "400", *schedule, "--run-name", "r", "--quiet"]) == 0
+        main(
+            [
+                "simulate",
+                "run",
+                "--no-what-if",
+                "--profile",
+                profile,
+                "--runs",
+                "400",
+                *schedule,
+                "--run-name",
+                "r",
+                "--quiet",
+            ]
+        )
+        == 0
     )
     return timeline_of(place / "runs" / "r")
 

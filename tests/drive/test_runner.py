@@ -29,7 +29,13 @@ from harness.targets.target import Cleanup, RejectedError
 
 PLAN = Plan("kfp", "http://h", {"name": "burst"}, 2, 7, simulated=True, id="0a1b2c")
 SETTINGS = SimpleNamespace(
-    limits=Limits(drain_s=20.0), cleanup=Cleanup.NONE, abort_on=(), most_runs=None, cleanup_rate=1.0
+    limits=Limits(drain_s=20.0),
+    cleanup=Cleanup.NONE,
+    abort_on=(),
+    most_runs=None,
+    cleanup_rate=1.0,
+    traced=False,
+    no_what_if=False,
 )
 
 
@@ -80,7 +86,9 @@ def both_end(runner):
 def tests(tmp_path, monkeypatch):
     """Starts a test whose processes are left out; returns its runner, its generator and what its listener saw."""
     monkeypatch.setattr(module, "LiveDiagnosis", lambda folder: SimpleNamespace(end=lambda: None))
-    monkeypatch.setattr(module.processes, "report", lambda path, *, traced: (ExitCode.OK, f"VALID {path.name}"))
+    monkeypatch.setattr(
+        module.processes, "report", lambda path, *options: (ExitCode.OK, " ".join(("VALID", path.name, *options)))
+    )
     monkeypatch.setattr(module, "lead_s", lambda offsets: 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
@@ -99,12 +107,12 @@ def tests(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "open_test", open_test)
 
-    def start(answers=both_end, prepare=lambda: None, target=None, cleanup=Cleanup.NONE):
+    def start(answers=both_end, prepare=lambda: None, target=None, cleanup=Cleanup.NONE, **given):
         targets.append(target)
 
         def get_ready():
             prepare()
-            settings = SimpleNamespace(**{**vars(SETTINGS), "cleanup": cleanup, "cleanup_rate": 1000.0})
+            settings = SimpleNamespace(**{**vars(SETTINGS), "cleanup": cleanup, "cleanup_rate": 1000.0, **given})
             checked, scenarios = SimpleNamespace(settings=settings), [Scenario("s", "s", {}, {})]
             planned = SimpleNamespace(plan=PLAN, schedule=Burst(2), offsets=array("d", [0.0, 0.0]), scenarios=scenarios)
             return Ready(checked, SimpleNamespace(credentials=Credentials()), planned)
@@ -132,6 +140,12 @@ def test_a_test_runs_from_its_preparation_to_its_report(tests):
     assert notes(runner) == ["Started", "DispatchEnded", "Drained"]
     assert (statistics.rows, statistics.ends) == ([0, 1], ["0-s", "1-s"])
     assert runner.live().counts.done == 2
+
+
+def test_the_report_has_the_options_of_the_test(tests):
+    runner, _, _ = tests(traced=True, no_what_if=True)
+    runner.run()
+    assert runner.verdict == "VALID r --otel --no-what-if"
 
 
 @pytest.mark.parametrize("error", ["", "may not be deleted"])

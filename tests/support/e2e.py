@@ -24,6 +24,7 @@ QUICK = str(ROOT / "tests/e2e/quick.yaml")
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 FEW = ("--scenarios", str(ROOT / "tests/e2e/few.csv"))  # where it doesn't matter, none are generated
 _CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
+_CLEAN["PIPESWARM_NO_WHAT_IF"] = "true"  # effects have tests of their own, and cost more than most tests
 
 
 def free_port() -> int:

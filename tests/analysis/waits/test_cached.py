@@ -107,7 +107,19 @@ def test_without_pods_no_run_counts_as_cached(tmp_path):
 
 @pytest.mark.parametrize(("caching", "cached", "code"), [("keep", 9, 4), ("off", 0, 0)])
 def test_a_test_whose_scenarios_repeat_is_valid_only_without_the_cache(tmp_path, capsys, caching, cached, code):
-    command = ["simulate", "run", "--schedule", "spread", "--runs", "12", "--over", "2m", "--runs-dir", str(tmp_path)]
+    command = [
+        "simulate",
+        "run",
+        "--no-what-if",
+        "--schedule",
+        "spread",
+        "--runs",
+        "12",
+        "--over",
+        "2m",
+        "--runs-dir",
+        str(tmp_path),
+    ]
     main([*command, "--run-name", "first", "--quiet"])
     header, *rows = csv.reader((tmp_path / "first/scenarios.csv").open())
     with (tmp_path / "same.csv").open("w", newline="") as out:
