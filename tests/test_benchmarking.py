@@ -24,6 +24,17 @@ def test_a_benchmark_runs_to_its_verdicts(command):
     assert re.search(r"  (met|MISSED)$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.parametrize(("option", "code"), [("--help", 0), ("--no-such-option", 2)])
+def test_what_measures_nothing_leaves_the_page_of_results(option, code):
+    page = ROOT / "benchmarks/results/detectors.md"
+    before = page.read_bytes()
+    done = subprocess.run(
+        [sys.executable, "benchmarks/run.py", "detectors", option],
+        check=False, capture_output=True, cwd=ROOT, timeout=100,
+    )  # fmt: skip
+    assert (done.returncode, page.read_bytes()) == (code, before)
+
+
 def test_the_figures_of_the_readme_are_those_of_the_results():
     """Short, and never older than the pages that it links."""
     table = (ROOT / "README.md").read_text().partition("## Figures")[2].partition("\n## ")[0]
