@@ -13,6 +13,8 @@ SEEN = ("real: controller-killed",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "whether the controller's metrics were missing at that time"}
 TARGETS = ("kfp", "argo")
+# They hold back pods and the ends of runs as well.
+EXPLAINED_BY = dict.fromkeys(("api-errors", "db-connections", "db-full", "parallelism-cap", "quota"), 0.3)
 NOT_INJECTED = "the simulated controller does not stop: a recorded run of a real one that was killed shows it"
 
 

@@ -35,12 +35,12 @@ def _place(finding: Finding, effect: Prediction | None) -> tuple[bool, float, st
 
 
 def _stable_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings; a cause that is no preview, costs as much and is rather right than wrong goes before one."""
+    """The findings; a cause that is no preview goes before one where it is as sure, and costs at least half as much."""
     if not findings or findings[0].status != PREVIEW:
         return findings
     least = _COMPARABLE * findings[0].severity
     stable = (each for each in findings if each.status == STABLE and each.severity >= least)
-    found = next((each for each in stable if each.confidence > _LIKELY), findings[0])
+    found = next((each for each in stable if each.confidence >= findings[0].confidence), findings[0])
     return found, *(each for each in findings if each is not found)
 
 

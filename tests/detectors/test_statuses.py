@@ -55,8 +55,8 @@ def test_a_finding_says_that_it_is_a_preview(tmp_path):
 
 def test_a_preview_does_not_come_before_a_stable_cause():
     drawn = Finding("x", "X", 0.9, (), "", status=PREVIEW)
-    cause, doubt = Finding("oom", "O", 0.6, (), ""), Finding("censoring", "C", 0.8, (), "", status=DOUBT)
+    cause, doubt = Finding("oom", "O", 0.9, (), "", severity=0.3), Finding("censoring", "C", 0.8, (), "", status=DOUBT)
     assert ranked((doubt, cause, drawn)) == (cause, drawn, doubt)
     assert ranked((doubt, drawn)) == (drawn, doubt)
-    assert ranked((replace(cause, confidence=0.5), drawn))[0] == drawn
+    assert ranked((replace(cause, confidence=0.8), drawn))[0] == drawn
     assert ranked((replace(cause, severity=0.1), drawn))[0] == drawn
