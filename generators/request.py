@@ -8,11 +8,11 @@ from typing import Any
 
 import yaml
 
-from generators.document import Document, read_yaml
 from generators.inference.draft import Draft
 from generators.inference.parameter import KEYS, Parameters
 from generators.sources import Sources
 from generators.spec import Spec, default_spec, read_spec
+from harness.documents import Document, read_yaml
 
 _HEAD = "# A scenario spec; see docs/scenarios.md. Hidden fields are used by others and not written.\n"
 

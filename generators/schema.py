@@ -12,7 +12,7 @@ import orjson
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
-from generators.document import Document, Place
+from harness.documents import Document, Place
 
 # To JSON Schema 3.0 is an integer; no list has 3.0 values.
 _Validator = extend(  # type: ignore[no-untyped-call]

@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from generators.document import Document, Place, parse_yaml, read_yaml
 from generators.kinds import Kind, kinds
 from generators.kinds.derived import Conditional
+from harness.documents import Document, Place, parse_yaml, read_yaml
 
 # The keys that the definition of every kind may have.
 OPTIONS = frozenset({"nullable", "hidden", "correlation", "unique", "description"})

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from generators import streams
-from generators.document import Document, Place
 from generators.streams import Floats, Ints, Stream
+from harness.documents import Document, Place
 from harness.model.errors import ConfigError
 from harness.model.schedules import MOST_ARRIVALS
 from harness.model.units import parse_duration

@@ -13,13 +13,13 @@ from typing import Any
 
 import polars as pl
 
-from generators.document import Document, read_yaml
 from generators.files import STDOUT, whole_file, write_text
 from generators.inference.traces import FORMATS, RUN_FOLDER, read_trace, scaled, table
 from generators.schema import WORKLOAD, validate
 from generators.sources import Sources
 from generators.width_plot import plot, stage_for
 from generators.workload import Arrivals, Workload, arrivals, read_workload, widths
+from harness.documents import Document, read_yaml
 from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import parse_duration

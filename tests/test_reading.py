@@ -41,7 +41,6 @@ ALLOWED = {
     "harness/planning/simulated_burst.py: kfp.EXAMPLE.read_bytes()": "our own",
     "harness/targets/dask_tenants/objects.py: _WORK.read_text(encoding='utf-8')": "our own",
     "harness/simulator/profile/file.py: entry.read_text(encoding='utf-8')": "our own",
-    "harness/simulator/profile/file.py: yaml.load(entry.read_text(encoding='utf-8'), Loader=yaml.CSafeLoader)": "our own",
     "harness/simulator/profile/file.py: (_BUILT_IN / f'{name}.yaml').read_text(encoding='utf-8')": "our own",
     "harness/planning/summaries.py: file.read_bytes()": "our own",
     "harness/in_cluster/objects.py: to.open('wb')": "written",

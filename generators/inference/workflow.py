@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from generators.document import Document, Place
 from generators.inference import guess
 from generators.inference.draft import Definition, Draft
 from generators.inference.parameter import Parameter, Parameters, draft_of
 from generators.kinds.instants import parse_instant
 from harness import reading
+from harness.documents import Document, Place
 from harness.model.errors import ConfigError
 from harness.targets.hetida.transformation import DIRECT, HINT, SCALARS, read_json
 from harness.targets.scenarios import InputType

@@ -8,10 +8,10 @@ import polars as pl
 
 from generators.block import Block
 from generators.columns import Column, Values
-from generators.document import Place
 from generators.formula import Formula, formula
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.operations import FormulaError
+from harness.documents import Place
 
 
 @dataclass(frozen=True, slots=True)

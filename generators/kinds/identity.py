@@ -8,8 +8,8 @@ import polars as pl
 
 from generators.block import Block
 from generators.columns import Column, Joined, Text, Values
-from generators.document import Place
 from generators.kinds.kind import Definition, Independent, Kind, KindType
+from harness.documents import Place
 
 
 @dataclass(frozen=True, slots=True)

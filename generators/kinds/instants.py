@@ -9,9 +9,9 @@ import polars as pl
 
 from generators.block import Block
 from generators.columns import Column, Values
-from generators.document import Place
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Ints
+from harness.documents import Place
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
 

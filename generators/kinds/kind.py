@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Protocol
 
 from generators.block import Block
 from generators.columns import Column
-from generators.document import Place
+from harness.documents import Place
 
 Definition = Mapping[str, Any]
 

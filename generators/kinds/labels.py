@@ -9,9 +9,9 @@ import polars as pl
 
 from generators.block import Block
 from generators.columns import Column, Values, from_values
-from generators.document import Place
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Ints, weighted
+from harness.documents import Place
 
 
 @dataclass(frozen=True, slots=True)

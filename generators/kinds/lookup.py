@@ -10,10 +10,10 @@ import polars as pl
 from generators import streams
 from generators.block import Block
 from generators.columns import Column, Values
-from generators.document import Place
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.sources import Vocabulary
 from generators.streams import Ints, Stream
+from harness.documents import Place
 from harness.model.errors import ConfigError
 
 

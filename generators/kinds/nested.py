@@ -9,9 +9,9 @@ import polars as pl
 
 from generators.block import Block
 from generators.columns import Column, Joined, Part, Text, join, with_missing
-from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.text import Template, parse_template
+from harness.documents import Place
 
 _MOST_PIECES = 10_000
 

@@ -11,9 +11,9 @@ import polars as pl
 from generators import portable
 from generators.block import Block
 from generators.columns import Column, Values
-from generators.document import Place
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Floats
+from harness.documents import Place
 
 _MAX_INTEGERS = 2**53
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from generators.block import Block
 from generators.columns import Column, Joined, Part
-from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
+from harness.documents import Place
 
 _TOO_WIDE = re.compile(r"[1-9]\d{3}")
 

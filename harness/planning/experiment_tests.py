@@ -216,10 +216,10 @@ def _values(run: Path) -> Mapping[str, float]:
 
 def _prepare(hooks: Hooks, connect: Callable[[], Cordoning], point: Point) -> None:
     if hooks.pool:
-        set_nodes(connect(), hooks.pool, point.nodes, hooks.timeout_s)
-    _run_hook("set_nodes", hooks.set_nodes, hooks.timeout_s, point)
-    _run_hook("before", hooks.before, hooks.timeout_s, point)
-    time.sleep(hooks.cool_down_s)
+        set_nodes(connect(), hooks.pool, point.nodes, hooks.timeout)
+    _run_hook("set_nodes", hooks.set_nodes, hooks.timeout, point)
+    _run_hook("before", hooks.before, hooks.timeout, point)
+    time.sleep(hooks.cool_down)
 
 
 def _run_hook(name: str, command: str, timeout_s: float, point: Point) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import re2
@@ -16,6 +17,7 @@ import yaml
 
 from harness.model.errors import ConfigError
 from harness.model.inert import one_line
+from harness.model.typed import KeyPath
 
 MOST_CHARACTERS = 2_000
 _MOST_ROWS = 500  # of a file: each is tried on each text
@@ -232,11 +234,11 @@ def _inert(commands: Iterable[str]) -> tuple[str, ...]:
     return tuple(each if _LOOKS.fullmatch(each) and _PLAIN.fullmatch(each) else f"# {each}" for each in lines)
 
 
-def rows_of(document: object, where: str, lines: Sequence[Mapping[str, int]] = ()) -> list[Row]:
+def rows_of(document: object, where: str, lines: Mapping[KeyPath, int] = MappingProxyType({})) -> list[Row]:
     """The rows of a document.
 
     Raises:
-        ConfigError: naming the row and the key that are wrong, with the line where `lines` gives those of each row.
+        ConfigError: naming the row and the key that are wrong, with the line where `lines` gives those of the keys.
     """
     listed = document.get("reasons") if isinstance(document, dict) else None
     if not isinstance(listed, list):
@@ -245,12 +247,12 @@ def rows_of(document: object, where: str, lines: Sequence[Mapping[str, int]] = (
         )
     if len(listed) > _MOST_ROWS:
         raise ConfigError(f"{where} has {len(listed):,} rows", f"keep the {_MOST_ROWS} that matter")
-    return [_row(each, k, where, lines[k] if k < len(lines) else {}) for k, each in enumerate(listed)]
+    return [_row(each, k, where, lines) for k, each in enumerate(listed)]
 
 
-def _row(raw: Any, number: int, where: str, lines: Mapping[str, int]) -> Row:
+def _row(raw: Any, number: int, where: str, lines: Mapping[KeyPath, int]) -> Row:
     for key, problem, hint in _malformed(raw) or _wrong(raw):
-        line = lines.get(key, lines.get("", 0))
+        line = lines.get(("reasons", number, key), lines.get(("reasons", number), 0))
         name = f" ({raw['name']})" if isinstance(raw, dict) and isinstance(raw.get("name"), str) else ""
         raise ConfigError(f"{where}{f':{line}' * bool(line)}: reasons[{number}]{name} {problem}", hint)
     given = {key: _listed(raw.get(key)) for key in _OF_TEXTS}

@@ -1,12 +1,9 @@
 """A user's own rows of the catalogue of stated reasons, kept in the run folder, so that its report can be rebuilt."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from harness import reading
+from harness.documents import parse_yaml
 from harness.model.errors import ConfigError
 from harness.reasons import Catalogue, builtin, merged, rows_of
 from harness.store.folder import RunFolder
@@ -45,19 +42,5 @@ def kept_reasons(folder: RunFolder) -> Catalogue:
 
 
 def _rows(text: str, where: str) -> Catalogue:
-    return merged(rows_of(next(iter(reading.parse_yaml(text, where)), None), where, _lines(text)))
-
-
-def _lines(text: str) -> list[dict[str, int]]:
-    """By row: the line of each key, and of the row under ""."""
-    document: Any = yaml.compose(text, Loader=yaml.CSafeLoader)
-    listed = next((value for key, value in _pairs(document) if key.value == "reasons"), None)
-    rows = listed.value if isinstance(listed, yaml.SequenceNode) else ()
-    return [
-        {"": row.start_mark.line + 1} | {str(key.value): key.start_mark.line + 1 for key, _ in _pairs(row)}
-        for row in rows
-    ]
-
-
-def _pairs(node: Any) -> Sequence[tuple[Any, Any]]:
-    return node.value if isinstance(node, yaml.MappingNode) else ()
+    document = parse_yaml(text, where)
+    return merged(rows_of(document.data, where, document.lines))

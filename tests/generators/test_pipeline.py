@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from generators.cli import main
-from generators.document import Document
 from generators.inference.parameter import draft_of
 from generators.inference.pipeline import read_pipeline
 from generators.sampler import Sampler
 from generators.spec import read_spec
+from harness.documents import Document
 from harness.model.errors import ConfigError
 from harness.targets.kfp.pipeline import read_pipeline as read_as_the_load_does
 from harness.targets.scenarios import ParamMode, read_scenarios

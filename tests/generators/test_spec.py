@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from generators.document import parse_yaml
 from generators.kinds import kinds
 from generators.schema import SPEC, WORKLOAD, validate
 from generators.spec import default_spec, load_spec, read_spec
+from harness.documents import parse_yaml
 from harness.model.errors import ConfigError
 from tests.support.drawing import drawn, spec_of
 
@@ -62,7 +62,7 @@ def complaint(text):
         ("fields:\n  x: [\n", "not valid YAML"),
         ("fields:\n  x: uuid\n  x: uuid\n", "test.yaml:3: duplicate key 'x'"),
         ("a: &a [*a]\n", "the alias 'a' refers to itself"),
-        ("", "test.yaml is empty"),
+        ("", "test.yaml: not a mapping of keys to values"),
         ("fields:\n  x: {sequence: 99999999999999999999}\n", "an integer beyond 64 bits"),
     ],
 )  # fmt: skip

@@ -14,9 +14,9 @@ from scipy import stats
 
 from generators import workload_cli
 from generators.cli import main
-from generators.document import Document, parse_yaml
 from generators.schema import WORKLOAD, validate
 from generators.workload import arrivals, read_workload, widths
+from harness.documents import Document, parse_yaml
 from harness.model.errors import ConfigError
 
 IDS = pl.DataFrame({"id": [str(k) for k in range(1, 101)], "plant": ["a", "b", "c", "d"] * 25})

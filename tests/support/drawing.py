@@ -4,11 +4,11 @@ from pathlib import Path
 
 import polars as pl
 
-from generators.document import Document, parse_yaml
 from generators.sampler import Sampler
 from generators.schema import validate
 from generators.sources import Sources
 from generators.spec import Spec, read_spec
+from harness.documents import Document, parse_yaml
 
 
 def spec_of(fields, folder: Path = Path()) -> Spec:

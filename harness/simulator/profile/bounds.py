@@ -1,45 +1,24 @@
 """The types of a profile's settings: numbers with a unit, with bounds, or both."""
 
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Callable
 from typing import Annotated
 
+from harness.model.errors import ConfigError
+from harness.model.typed import OneOf, Range
 from harness.model.units import parse_duration, parse_quantity
-from harness.simulator.engine.distributions import Amount
+from harness.simulator.engine.distributions import FORMS, Amount, Number, parse_amount
+
+__all__ = ["OneOf", "Range"]
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A range of numbers; `open` excludes the least itself."""
+def _amount(number: Number) -> Callable[[object], Amount]:
+    def parse(given: object) -> Amount:
+        try:
+            return parse_amount(given, number)
+        except ValueError as error:
+            raise ConfigError(str(error), FORMS) from error
 
-    least: float
-    most: float = inf
-    open: bool = False
-
-    def allows(self, value: object) -> bool:
-        """Whether the value is a number in the range."""
-        if not isinstance(value, int | float) or value > self.most:
-            return False
-        return value > self.least if self.open else value >= self.least
-
-    def __str__(self) -> str:
-        if self.most < inf:
-            return f"a number from {self.least:g} to {self.most:g}"
-        return f"a number above {self.least:g}" if self.open else f"{self.least:g} or more"
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """A choice of texts."""
-
-    values: tuple[str, ...]
-
-    def allows(self, value: object) -> bool:
-        """Whether the value is one of them."""
-        return value in self.values
-
-    def __str__(self) -> str:
-        return f"one of: {', '.join(self.values)}"
+    return parse
 
 
 ABOVE_0 = Range(0, open=True)
@@ -55,6 +34,6 @@ SomeBytes = Annotated[float, parse_quantity, ABOVE_0]
 Rate = Annotated[float, ABOVE_0]  # per second
 Share = Annotated[float, SHARE]
 Count = Annotated[int, FROM_1]
-DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
+DurationAmount = Annotated[Amount, _amount(parse_duration)]  # draws seconds
 Scalar = str | int | float | bool  # as YAML has it
-QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
+QuantityAmount = Annotated[Amount, _amount(parse_quantity)]  # draws cores or bytes

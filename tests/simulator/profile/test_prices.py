@@ -76,8 +76,8 @@ def test_a_profile_names_a_file_beside_it(tmp_path: Path) -> None:
         ("spot: true, eviction: {prices: none.csv}", "eviction.prices: .*none.csv can't be read"),
         ("spot: true, eviction: {max_price: 0.2}", "max_price: there are no prices"),
         ("eviction: {policy: deallocate}", "eviction: the pool has no spot machines"),
-        ("spot: true, eviction: {cloud: ibm}", "eviction.cloud: ibm is not one of: aks, gke, eks, karpenter"),
-        ("spot: true, eviction: {policy: stop}", "eviction.policy: stop is not one of: delete, deallocate"),
+        ("spot: true, eviction: {cloud: ibm}", "eviction.cloud: 'ibm' is not one of: aks, gke, eks, karpenter"),
+        ("spot: true, eviction: {policy: stop}", "eviction.policy: 'stop' is not one of: delete, deallocate"),
     ],
 )
 def test_settings_of_evictions_that_make_no_sense_are_refused_by_key(given: str, said: str, tmp_path: Path) -> None:

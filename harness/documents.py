@@ -4,15 +4,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from harness import reading
 from harness.model.errors import ConfigError
+from harness.model.typed import NO_MAKERS, Key, KeyPath, Makers, MismatchError, dotted, from_written
 
-Key = str | int
-KeyPath = tuple[Key, ...]
+T = TypeVar("T")
 
 _BOOL, _INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
 _PLAIN_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|0o[0-7]+)")
@@ -27,6 +27,17 @@ class Document:
     source: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
     folder: Path = Path()  # that relative file names in the document refer to
+
+    def typed(self, kind: type[T], makers: Makers = NO_MAKERS) -> T:
+        """The `kind` that is written here; see `from_written`.
+
+        Raises:
+            ConfigError: a key is unknown or missing, or a value is not of its type.
+        """
+        try:
+            return from_written(kind, self.data, makers)
+        except MismatchError as error:
+            raise self.error(error.path, error.problem, error.hint) from error
 
     def error(self, path: KeyPath, message: str, hint: str) -> ConfigError:
         """An error at `path`, with the line of its nearest ancestor that is in the file."""
@@ -53,14 +64,6 @@ class Place:
         return self.document.error(self.path, message, hint)
 
 
-def dotted(path: KeyPath) -> str:
-    """A path in the usual notation: ``fields.lr.values[2]``."""
-    text = ""
-    for key in path:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
-    return text
-
-
 def read_yaml(path: Path) -> Document:
     """Parse a YAML file.
 
@@ -83,18 +86,11 @@ def parse_yaml(text: str, source: str, folder: Path = Path()) -> Document:
     try:
         node = loader.get_single_node()
         if node is None:
-            raise ConfigError(f"{source} is empty", "docs/scenarios.md describes the format")
-        _locate(node, (), source, lines, ())
+            return Document(None, source, folder=folder)
+        _locate(node, (), source, lines)
         data = loader.construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f":{mark.line + 1}" if mark else ""
-        raise ConfigError(f"{source}{line}: not valid YAML: {error.problem}", "fix the YAML at this line") from error
-    except (yaml.YAMLError, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise ConfigError(f"{source}: not valid YAML: {first}", "fix the YAML") from error
-    except RecursionError as error:
-        raise ConfigError(f"{source}: nested too deeply", "flatten the document") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise reading.not_yaml(error, source) from error
     finally:
         loader.dispose()
     return Document(data, source, lines, folder)
@@ -109,15 +105,11 @@ def _modernise(node: yaml.Node) -> None:
             node.tag = "tag:yaml.org,2002:str"
 
 
-def _locate(
-    node: yaml.Node, path: KeyPath, source: str, lines: dict[KeyPath, int], above: tuple[yaml.Node, ...]
-) -> None:
+def _locate(node: yaml.Node, path: KeyPath, source: str, lines: dict[KeyPath, int]) -> None:
     lines.setdefault(path, node.start_mark.line + 1)
     _modernise(node)
     if len(lines) > _MAX_VALUES:
         raise ConfigError(f"{source}: more than {_MAX_VALUES:,} values", "put long lists into a CSV and use from_file")
-    if node in above:
-        raise ConfigError(f"{source}:{node.start_mark.line + 1}: an alias refers to itself", "write the values out")
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
@@ -127,7 +119,7 @@ def _locate(
             seen.add(name)
             _modernise(key)
             lines[(*path, name)] = key.start_mark.line + 1
-            _locate(value, (*path, name), source, lines, (*above, node))
+            _locate(value, (*path, name), source, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _locate(item, (*path, index), source, lines, (*above, node))
+            _locate(item, (*path, index), source, lines)
