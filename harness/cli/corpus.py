@@ -10,18 +10,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from harness import reading
 from harness.cli import printing
+from harness.model import Event, PodSpans, Scenario, Span, Submission
 from harness.model.argo_manifest import GROUP_VERSION, spec_of
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
-
-if TYPE_CHECKING:
-    from harness.simulator.profile import Profile
-    from harness.targets.scenarios import Input
+from harness.simulator.fast import Arrival, simulate_compactly
+from harness.simulator.fast.submitting import ignored
+from harness.simulator.profile import Profile
+from harness.targets.argo.manifest import inputs_of as inputs_of_workflow
+from harness.targets.argo.manifest import runnable
+from harness.targets.kfp.pipeline import inputs_of
+from harness.targets.scenarios import Input
 
 RAN, FAILED, WAITS, REFUSED, BUG = "ran", "failed", "waits", "refused", "bug"
 _SUFFIXES = {".yaml", ".yml", ".json"}
@@ -49,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     printing.configure(parser)
 
 
-def run(arguments: argparse.Namespace, profile: "Profile") -> int:
+def run(arguments: argparse.Namespace, profile: Profile) -> int:
     """Try all files; returns the exit code."""
     documents = _documents(arguments.folder)
     objects = [each for _, each in documents if _is_object(each, profile)]
@@ -83,10 +87,8 @@ def _documents(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
     return found
 
 
-def _is_object(document: Mapping[str, Any], profile: "Profile") -> bool:
+def _is_object(document: Mapping[str, Any], profile: Profile) -> bool:
     """Whether workflows can use it: a damaged one is no reason to refuse others."""
-    from harness.simulator.fast.submitting import ignored
-
     if str(document.get("kind")) not in _OBJECTS:
         return False
     try:
@@ -108,7 +110,7 @@ def _kind(document: Mapping[str, Any]) -> str:
 
 def _try(
     file: str, kind: str, document: dict[str, Any], documents: Sequence[tuple[Path, dict[str, Any]]],
-    objects: Sequence[dict[str, Any]], profile: "Profile",
+    objects: Sequence[dict[str, Any]], profile: Profile,
 ) -> Tried:  # fmt: skip
     """One document through all verbs. Whatever it does is a line of the table, and never the end of the command."""
     try:
@@ -123,9 +125,7 @@ def _try(
         return Tried(file, kind, BUG, note=f"{type(error).__name__}: {error}")
 
 
-def _try_workflow(file: str, manifest: dict[str, Any], beside: Sequence[dict[str, Any]], profile: "Profile") -> Tried:
-    from harness.simulator.fast.submitting import ignored
-    from harness.targets.argo.manifest import inputs_of, runnable
+def _try_workflow(file: str, manifest: dict[str, Any], beside: Sequence[dict[str, Any]], profile: Profile) -> Tried:
 
     spec = spec_of(runnable(manifest, file))
     with reading.structured(file):
@@ -135,11 +135,10 @@ def _try_workflow(file: str, manifest: dict[str, Any], beside: Sequence[dict[str
     own = yaml.dump(manifest, Dumper=yaml.CSafeDumper).encode()
     fields = ignored(own, profile.ignore)
     note = f"ignored: {', '.join(fields)}" if fields else ""
-    return _simulated(Tried(file, "argo", RAN, note=note), package, inputs_of(spec, *templates[:1]), profile)
+    return _simulated(Tried(file, "argo", RAN, note=note), package, inputs_of_workflow(spec, *templates[:1]), profile)
 
 
-def _try_pipeline(file: str, documents: Sequence[dict[str, Any]], profile: "Profile") -> Tried:
-    from harness.targets.kfp.pipeline import inputs_of
+def _try_pipeline(file: str, documents: Sequence[dict[str, Any]], profile: Profile) -> Tried:
 
     package = yaml.dump_all(documents, Dumper=yaml.CSafeDumper).encode()
     with reading.structured(file, "recompile the pipeline with kfp 2"):
@@ -147,11 +146,8 @@ def _try_pipeline(file: str, documents: Sequence[dict[str, Any]], profile: "Prof
     return _simulated(Tried(file, "kfp", RAN), package, inputs, profile)
 
 
-def _simulated(tried: Tried, package: bytes, inputs: "Sequence[Input]", profile: "Profile") -> Tried:
+def _simulated(tried: Tried, package: bytes, inputs: Sequence[Input], profile: Profile) -> Tried:
     """One run of it, for a day at most."""
-    from harness.model import Event, PodSpans, Scenario, Span, Submission
-    from harness.simulator.fast import Arrival, simulate_compactly
-
     values = {each.name: (each.choices or (_VALUES.get(each.type.value, "x"),))[0] for each in inputs if each.required}
     arrivals = [Arrival(0.0, Scenario("0", "corpus", values, {}))]
     records = list(simulate_compactly(profile, package, arrivals, drain_s=_DAY_S, sample_s=_DAY_S / 24))
@@ -168,7 +164,6 @@ def _simulated(tried: Tried, package: bytes, inputs: "Sequence[Input]", profile:
 
 
 def _reasons(records: Sequence[object]) -> Iterator[str]:
-    from harness.model import Event
 
     for each in records:
         if isinstance(each, Event) and each.type == "Warning" and each.message:

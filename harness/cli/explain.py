@@ -7,22 +7,30 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness import reading
-from harness.cli import printing
+from harness.cli import observe, printing
+from harness.cli.sweep_bar import SweepBar
+from harness.collectors.collector import PROMETHEUS_TOKEN, ObserverSettings
+from harness.collectors.explaining import Store, Window, explain
+from harness.collectors.metrics.past_asks import parse_matchers
 from harness.model.arguments import count, instant
 from harness.model.errors import ConfigError, ExitCode, TargetUnreachableError
 from harness.model.inert import for_output
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from harness.collectors.explaining import Store, Window
-    from harness.model.plan import Plan
-    from harness.store.folder import RunFolder
+from harness.model.plan import Plan
+from harness.model.records import Event, Sample, Span
+from harness.model.units import format_duration
+from harness.plan.environment import credentials, platform_host, variables
+from harness.plan.kubeconfig import resolved
+from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER
+from harness.plan.reach import confirm
+from harness.store.answers import Answers
+from harness.store.folder import RunFolder
+from harness.targets.credentials import Credentials, parse_field
+from harness.targets.discovery import find
 
 _MOST_SAMPLES = 20_000_000
 _OBSERVED = ("platform-namespace", "kube-context", "kube-requests", "prometheus", "metric-profile", "redact")
@@ -31,9 +39,6 @@ _REQUEST = "request"  # key of what was asked for, among the answers
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
-    from harness.cli import observe
-    from harness.plan.options import CREDENTIALS, INSECURE, OBSERVER
-
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--since", help="begin, as 2026-11-26T22:00:00Z, 22:00 (local time) or '8h ago'")
     what.add_argument("--resume", type=Path, metavar="RUN", help="go on with a reading that was aborted")
@@ -63,12 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill a run folder from what is reachable, and write its report."""
-    from harness.cli import report
-    from harness.cli.sweep_bar import SweepBar
-    from harness.collectors.collector import ObserverSettings
-    from harness.collectors.explaining import explain
-    from harness.plan.environment import credentials, variables
-    from harness.targets.discovery import find
+    from harness.cli import report  # with data frames
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -92,14 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     return report.write(folder, arguments)
 
 
-def _new(arguments: argparse.Namespace) -> "tuple[RunFolder, Plan, Window]":
-    from harness.cli import observe
-    from harness.collectors.explaining import Window
-    from harness.model.units import format_duration
-    from harness.plan.environment import platform_host
-    from harness.plan.kubeconfig import resolved
-    from harness.store.answers import Answers
-    from harness.targets.discovery import find
+def _new(arguments: argparse.Namespace) -> tuple[RunFolder, Plan, Window]:
 
     now_at = time.time_ns()
     since_at = instant(arguments.since, now_at)
@@ -121,21 +114,12 @@ def _new(arguments: argparse.Namespace) -> "tuple[RunFolder, Plan, Window]":
     return folder, plan, window
 
 
-def _resumed(arguments: argparse.Namespace) -> "tuple[RunFolder, Plan, Window]":
+def _resumed(arguments: argparse.Namespace) -> tuple[RunFolder, Plan, Window]:
     """What was asked for, to be read from where the options say, as the folder may come from anybody.
 
     Raises:
         ConfigError: there is nothing to go on with, or the options differ from those of the first time.
     """
-    from harness.cli import observe
-    from harness.collectors.explaining import Window
-    from harness.plan.environment import platform_host
-    from harness.plan.kubeconfig import resolved
-    from harness.plan.reach import confirm
-    from harness.store.answers import Answers
-    from harness.store.folder import RunFolder
-    from harness.targets.discovery import find
-
     path = arguments.resume
     folder = RunFolder.open(path)
     for request in Answers(folder).read(_REQUEST):
@@ -156,11 +140,7 @@ def _resumed(arguments: argparse.Namespace) -> "tuple[RunFolder, Plan, Window]":
     raise ConfigError(f"{path} has no reading to go on with", "it is complete, or not of pipeswarm explain")
 
 
-def _store(arguments: argparse.Namespace, environment: "Mapping[str, str]") -> "Store":
-    from harness.collectors.collector import PROMETHEUS_TOKEN
-    from harness.collectors.explaining import Store
-    from harness.collectors.metrics.past_asks import parse_matchers
-    from harness.targets.credentials import Credentials, parse_field
+def _store(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Store:
 
     command = tuple(shlex.split(arguments.prometheus_token_command))
     if command and shutil.which(command[0]) is None:
@@ -174,14 +154,12 @@ def _store(arguments: argparse.Namespace, environment: "Mapping[str, str]") -> "
     return Store(proof, parse_matchers(arguments.match), arguments.max_samples)
 
 
-def _tell(folder: "RunFolder", plan: "Plan") -> None:
+def _tell(folder: RunFolder, plan: Plan) -> None:
     """Which sources had what, and which were not reachable.
 
     Raises:
         TargetUnreachableError: none was.
     """
-    from harness.model.records import Event, Sample, Span
-
     notes = [event for event in folder.records(Event) if event.kind == "Observer"]
     lines = [f"{note.object}: {note.message}" for note in notes]
     if not plan.host:

@@ -7,13 +7,16 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from harness.cli import printing
 from harness.cli.parent import stop_with_parent
 from harness.model.errors import ExitCode
+from harness.model.findings import Finding
+from harness.planning.timelines import timeline_in
+from harness.store.folder import RunFolder
 
 if TYPE_CHECKING:
-    from harness.model.findings import Finding
-    from harness.store.folder import RunFolder
     from harness.store.newest import Newest
 
 # A running test always lacks arrivals, ends and measurements: doubts about the records are left to its report.
@@ -23,7 +26,7 @@ _SHARE = 0.1  # of one core
 _NICE = 15
 
 
-def show(folder: "RunFolder", arguments: argparse.Namespace) -> int:
+def show(folder: RunFolder, arguments: argparse.Namespace) -> int:
     """Look once, or every `arguments.every` seconds; the folder keeps the result, for ``watch`` and the web UI."""
     if arguments.every is None:
         found = look(folder)
@@ -37,11 +40,10 @@ def show(folder: "RunFolder", arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def look(folder: "RunFolder", newest: "Newest | None" = None) -> dict[str, Any]:
+def look(folder: RunFolder, newest: "Newest | None" = None) -> dict[str, Any]:
     """The detectors' findings in the records so far, or the `newest`; kept as the folder's live "findings"."""
     from harness.cli.watch import ended
     from harness.detectors import diagnose
-    from harness.planning.timelines import timeline_in
 
     began_s, at = time.monotonic(), time.time_ns()
     diagnosis = diagnose(timeline_in(folder, newest), going_on=not ended(folder))
@@ -51,7 +53,7 @@ def look(folder: "RunFolder", newest: "Newest | None" = None) -> dict[str, Any]:
     return found
 
 
-def _repeat(folder: "RunFolder", every_s: float, stop: threading.Event, arguments: argparse.Namespace) -> None:
+def _repeat(folder: RunFolder, every_s: float, stop: threading.Event, arguments: argparse.Namespace) -> None:
     from harness.cli.watch import ended
     from harness.store.newest import Newest
 
@@ -68,7 +70,7 @@ def _repeat(folder: "RunFolder", every_s: float, stop: threading.Event, argument
         took_s = time.monotonic() - began_s
 
 
-def _as_dict(finding: "Finding") -> dict[str, Any]:
+def _as_dict(finding: Finding) -> dict[str, Any]:
     return {
         "name": finding.name,
         "title": finding.title,
@@ -90,6 +92,5 @@ def _sure(finding: dict[str, Any]) -> str:
 
 
 def _document(found: dict[str, Any]) -> str:
-    import orjson
 
     return orjson.dumps(found, option=orjson.OPT_SORT_KEYS).decode()

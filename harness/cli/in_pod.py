@@ -10,9 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.in_cluster import objects, pod
+from harness.in_cluster.orchestrator import unpacked
 from harness.model.arguments import duration
 from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.inert import for_output
+from harness.plan.environment import variables
+from harness.store.folder import REPORT_HTML, SCENARIOS
 
 _VERDICTS = frozenset({ExitCode.OK, ExitCode.SLO_FAILED, ExitCode.INVALID})
 
@@ -47,8 +51,6 @@ def main(argv: list[str] | None = None) -> int:
 
 def _test(arguments: argparse.Namespace) -> int:
     """The exit code of the test; if it ended well, that of storing its folder."""
-    from harness.in_cluster import pod
-
     _on_signals(lambda *_: sys.exit(ExitCode.INTERRUPTED))  # until the load takes over
     with pod.at_work(arguments.state):
         _fetch(arguments.fetch)
@@ -68,8 +70,6 @@ def _on_signals(handle: Callable[..., None]) -> None:
 
 
 def _fetch(given: list[str]) -> None:
-    from harness.in_cluster import objects
-    from harness.plan.environment import variables
 
     for each in given:
         address, _, place = each.rpartition("=")
@@ -77,8 +77,6 @@ def _fetch(given: list[str]) -> None:
 
 
 def _upload(given: str | None) -> None:
-    from harness.in_cluster import objects
-    from harness.plan.environment import variables
 
     folder, _, address = (given or "").partition("=")
     if given and Path(folder).is_dir():  # a test that was refused has none
@@ -87,8 +85,6 @@ def _upload(given: str | None) -> None:
 
 def _keep(arguments: argparse.Namespace) -> int:
     """Always OK: the pod's verdict is that of the load."""
-    from harness.in_cluster import pod
-
     stop = threading.Event()
     _on_signals(lambda *_: stop.set())
     if not pod.keep(arguments.state, arguments.keep_s, stop):
@@ -98,10 +94,6 @@ def _keep(arguments: argparse.Namespace) -> int:
 
 def _orchestrate(arguments: argparse.Namespace) -> int:
     """OK once the test has a verdict: KFP keeps no outputs of a step that fails."""
-    from harness.in_cluster import pod
-    from harness.in_cluster.orchestrator import unpacked
-    from harness.store.folder import REPORT_HTML, SCENARIOS
-
     with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
         table = arguments.file or Path(place) / SCENARIOS
         if arguments.file is None:

@@ -1,22 +1,25 @@
 """``pipeswarm recover RUN [SPOOL…]``: add what its load or workers could not write any more to a run folder."""
 
 import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
 
 from harness.cli import printing
 from harness.cli.cleanup import configure_access, connected
+from harness.collectors.runs.known_runs import KnownRuns
 from harness.model.errors import ConfigError, ExitCode, TargetUnreachableError
+from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
+from harness.model.records import Event, Span
 from harness.model.units import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from harness.model.http import Exchange
-    from harness.store.folder import RunFolder
-    from harness.store.recovery import Recovered
-    from harness.targets.target import ListedRun, Target, Watched
+from harness.store.claims import Claim
+from harness.store.folder import RunFolder
+from harness.store.recovery import Recovered, recover
+from harness.targets.target import ListedRun, ListsRuns, Target, Watched, WatchesRuns
 
 _SKEW_NS = 2 * 10**9  # the platform's clock may be behind, and has whole seconds
 _PAGE, _MOST_SAID, _OK = 500, 200, 200
@@ -40,8 +43,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Merge the spools, each record once, add runs found on the platform, and write the reports again."""
     from harness.cli.report import rebuild
-    from harness.store.folder import RunFolder
-    from harness.store.recovery import recover
 
     folder = RunFolder.open(arguments.run)
     if arguments.host:
@@ -63,20 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _list(folder: "RunFolder", arguments: argparse.Namespace) -> None:
+def _list(folder: RunFolder, arguments: argparse.Namespace) -> None:
     """Record the runs that the platform lists now and the observer did not see.
 
     Raises:
         ConfigError: the platform lists no runs, or the test is still running.
         TargetUnreachableError: it does not answer.
     """
-    import time
-
-    from harness.collectors.runs.known_runs import KnownRuns
-    from harness.model.records import Event, Span
-    from harness.store.claims import Claim
-    from harness.targets.target import ListsRuns
-
     plan = folder.read_plan()
     target, client = connected(plan, arguments)
     known = KnownRuns(plan.target)
@@ -93,10 +87,8 @@ def _list(folder: "RunFolder", arguments: argparse.Namespace) -> None:
         client.close()
 
 
-def _pages(target: "Target", exchange: "Exchange", name: str) -> "Iterator[Sequence[ListedRun]]":
+def _pages(target: Target, exchange: Exchange, name: str) -> Iterator[Sequence[ListedRun]]:
     """The runs that a platform lists now, page by page."""
-    from harness.targets.target import ListsRuns, WatchesRuns
-
     page = ""
     if isinstance(target, ListsRuns):
         while listed := target.list_runs(exchange, page):
@@ -113,14 +105,8 @@ def _pages(target: "Target", exchange: "Exchange", name: str) -> "Iterator[Seque
             return
 
 
-def _objects(watched: "Watched", exchange: "Exchange", page: str) -> "tuple[list[dict[str, Any]], str]":
+def _objects(watched: Watched, exchange: Exchange, page: str) -> tuple[list[dict[str, Any]], str]:
     """One page of runs that are objects of Kubernetes, which an Argo server passes on; and the next one's token."""
-    from urllib.parse import urlencode
-
-    import orjson
-
-    from harness.model.http import LONG_ANSWER, HttpRequest
-
     prefix = "listOptions." if watched.stream else ""
     query = {"labelSelector": watched.labels, "limit": _PAGE, "continue": page}
     path = f"{watched.path}?{urlencode({prefix + key: value for key, value in query.items() if value})}"
@@ -133,7 +119,7 @@ def _objects(watched: "Watched", exchange: "Exchange", page: str) -> "tuple[list
         raise TargetUnreachableError(f"GET {watched.path} answered {answer.status} {said}", "see --host") from None
 
 
-def said(merged: "Mapping[Path, Recovered]", found: int) -> list[str]:
+def said(merged: Mapping[Path, Recovered], found: int) -> list[str]:
     """What was added, one sentence for each source; nothing where all was known."""
     sentences = [f"{spool}: {recovered}" for spool, recovered in merged.items()]
     if found:
@@ -141,8 +127,7 @@ def said(merged: "Mapping[Path, Recovered]", found: int) -> list[str]:
     return sentences
 
 
-def _document(merged: "Mapping[Path, Recovered]", found: int, verdict: str) -> str:
-    import orjson
+def _document(merged: Mapping[Path, Recovered], found: int, verdict: str) -> str:
 
     spools = [{"spool": str(spool), "recovered": recovered} for spool, recovered in merged.items()]
     return orjson.dumps({"spools": spools, "found_on_platform": found, "verdict": verdict}).decode()

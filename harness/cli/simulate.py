@@ -8,25 +8,30 @@ import shutil
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.cli import adapter, corpus, printing
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.schedules import Concurrency, Replay
+from harness.model.options import Option, with_defaults
+from harness.model.run_name import run_name
+from harness.model.schedules import Concurrency, Replay, schedule_options
+from harness.plan.assignment import Assignment
+from harness.plan.options import SCHEDULE, named, settings
+from harness.plan.plans import PlannedTest, plan_arrivals, plan_load
+from harness.plan.validate import Checked, check, demand_known_tenants
+from harness.planning.timelines import timeline_of
 from harness.simulator import commands
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness.model.options import Option
-    from harness.plan.plans import PlannedTest
-    from harness.plan.validate import Checked
-    from harness.simulator.fast import Arrival, Compact
-    from harness.simulator.profile import FaultPlan, Profile
-    from harness.store.folder import RunFolder
+from harness.simulator.fast import Arrival, Compact, simulate_compactly
+from harness.simulator.fast.submitting import ignored
+from harness.simulator.faults import check as check_faults
+from harness.simulator.faults import parse_faults
+from harness.simulator.profile import FaultPlan, Profile
+from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS, RunFolder, encode, kind_of
+from harness.targets import argo, kfp
+from harness.targets.discovery import find
 
 # Simulated time always begins here, so that the same seed gives the same bytes.
 _ORIGIN_AT = 1_767_225_600 * 10**9  # 2026-01-01T00:00:00Z
@@ -39,11 +44,7 @@ _DRAIN = "24h"
 _OF_KFP, _OF_ARGO = ("pipeline", "prepare", "caching"), ("workflow", "with")
 
 
-def _options() -> "tuple[Option, ...]":
-    from harness.model.options import with_defaults
-    from harness.model.schedules import schedule_options
-    from harness.plan.options import SCHEDULE, named
-    from harness.targets import argo, kfp
+def _options() -> tuple[Option, ...]:
 
     drain = with_defaults(named("drain"), {"drain": _DRAIN})
     of_target = (each for each in (*kfp.OPTIONS, *argo.OPTIONS) if each.name in {*_OF_KFP, *_OF_ARGO})
@@ -101,13 +102,11 @@ def run(arguments: argparse.Namespace) -> int:
     return commands.run(arguments, lambda profile: _calibrated(profile, arguments))
 
 
-def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
+def _calibrated(profile: Profile, arguments: argparse.Namespace) -> Profile:
     """The profile, calibrated from a recorded run if one is given."""
     if arguments.calibrate_from is None:
         return profile
     from harness.planning.identify import identify, recorded_test
-    from harness.planning.timelines import timeline_of
-    from harness.store.folder import RunFolder
 
     timeline = timeline_of(arguments.calibrate_from)
     found = identify(timeline, recorded_test(RunFolder.open(arguments.calibrate_from), timeline), profile)
@@ -118,13 +117,6 @@ def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
 
 def _simulate(arguments: argparse.Namespace) -> int:
     """Check everything first; make the folder last."""
-    from harness.plan.options import settings
-    from harness.plan.plans import plan_arrivals, plan_load
-    from harness.plan.validate import check, demand_known_tenants
-    from harness.simulator.faults import check as check_faults
-    from harness.simulator.faults import parse_faults
-    from harness.targets.discovery import find
-
     faults = parse_faults(arguments.fault)
     profile = _calibrated(commands.chosen(arguments), arguments)
     check_faults((*profile.faults, *faults), profile)
@@ -158,7 +150,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
         return _finish(arguments, folder)
 
 
-def _target(arguments: argparse.Namespace, profile: "Profile") -> str:
+def _target(arguments: argparse.Namespace, profile: Profile) -> str:
     """The platform that the runs are for, which the other options fit."""
     own = "kfp" if profile.hetida is None else "hetida"
     target: str = arguments.target or ("argo" if arguments.workflow and own == "kfp" else own)
@@ -176,17 +168,15 @@ def _target(arguments: argparse.Namespace, profile: "Profile") -> str:
     return target
 
 
-def _note_ignored(checked: "Checked", profile: "Profile") -> None:
+def _note_ignored(checked: Checked, profile: Profile) -> None:
     """Say which fields of the workflow the simulated platform ignores, and refuse it if it can't run it."""
-    from harness.simulator.fast.submitting import ignored
-
     assert checked.prepared.package is not None
     if fields := ignored(checked.prepared.package, profile.ignore):
         sys.stderr.write(f"ignored, without a bearing on the times here: {', '.join(fields)}\n")
 
 
 @contextmanager
-def _removed_unless_written(folder: "RunFolder") -> "Iterator[None]":
+def _removed_unless_written(folder: RunFolder) -> Iterator[None]:
     """Leave no part of a test behind, as on a full disk: to repeat it is cheaper than to recover it."""
     try:
         yield
@@ -197,19 +187,15 @@ def _removed_unless_written(folder: "RunFolder") -> "Iterator[None]":
         raise
 
 
-def _folder(checked: "Checked", test: "PlannedTest") -> "RunFolder":
-    from harness.model.run_name import run_name
-    from harness.store.folder import RunFolder
+def _folder(checked: Checked, test: PlannedTest) -> RunFolder:
 
     given, kind = checked.settings, f"{test.schedule.name}-simulated"
     name = given.run_name or run_name(checked.target, kind, len(test.offsets), time.time_ns())
     return RunFolder.create(given.runs_dir, name, exactly=bool(given.run_name), overwrite=given.overwrite)
 
 
-def _plan(folder: "RunFolder", arguments: argparse.Namespace, checked: "Checked", test: "PlannedTest") -> None:
+def _plan(folder: RunFolder, arguments: argparse.Namespace, checked: Checked, test: PlannedTest) -> None:
     """Write the plan, the schedule and the inputs."""
-    from harness.store.folder import ORIGINAL, PIPELINE, SCENARIOS
-
     package = checked.prepared.package
     named = (test.schedule.scenarios, test.schedule.tenants) if isinstance(test.schedule, Replay) else ()
     _, digest = folder.write_schedule(test.offsets, *named)
@@ -223,19 +209,15 @@ def _plan(folder: "RunFolder", arguments: argparse.Namespace, checked: "Checked"
     folder.write_plan(replace(test.plan, digests=digests, target_options=options))
 
 
-def _arrivals(folder: "RunFolder", test: "PlannedTest") -> "list[Arrival]":
+def _arrivals(folder: RunFolder, test: PlannedTest) -> list[Arrival]:
     """The scenarios in turn, named as the load names them."""
-    from harness.plan.assignment import Assignment
-    from harness.simulator.fast import Arrival
-
     assignment = Assignment(folder.path.name, test.plan, test.scenarios, test.offsets, _ORIGIN_AT)
     return [Arrival(test.offsets[each.seq], each.scenario) for each in assignment.arrivals()]
 
 
 def _records(
-    profile: "Profile", faults: "tuple[FaultPlan, ...]", checked: "Checked", arrivals: "list[Arrival]"
-) -> "Iterator[Compact]":
-    from harness.simulator.fast import simulate_compactly
+    profile: Profile, faults: tuple[FaultPlan, ...], checked: Checked, arrivals: list[Arrival]
+) -> Iterator[Compact]:
 
     given, package = checked.settings, checked.prepared.package
     assert package is not None
@@ -245,10 +227,8 @@ def _records(
     )  # fmt: skip
 
 
-def _write(folder: "RunFolder", records: "Iterator[Compact]") -> None:
+def _write(folder: RunFolder, records: Iterator[Compact]) -> None:
     """Write many records of a kind at once: nobody reads the folder yet."""
-    from harness.store.folder import encode, kind_of
-
     lines: defaultdict[type, list[bytes]] = defaultdict(list)
     with folder.recorder() as recorder:
         for record in records:
@@ -260,11 +240,12 @@ def _write(folder: "RunFolder", records: "Iterator[Compact]") -> None:
             recorder.append(kind, b"".join(rest))
 
 
-def _finish(arguments: argparse.Namespace, folder: "RunFolder") -> int:
+def _finish(arguments: argparse.Namespace, folder: RunFolder) -> int:
     """Seal and report, as ``pipeswarm report`` does."""
     if arguments.no_report:
         printing.show(arguments, lambda: f"run: {folder.path}", lambda: json.dumps({"run": str(folder.path)}))
         return ExitCode.OK
-    from harness.cli import report
+
+    from harness.cli import report  # with data frames
 
     return report.write(folder, arguments)

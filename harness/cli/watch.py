@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from harness.cli import printing
 from harness.model.errors import ExitCode
 from harness.model.inert import for_output, one_line
 from harness.model.live_observer import LiveObserver
 from harness.model.typed import from_plain
 from harness.model.units import format_bytes, format_duration
+from harness.store.folder import REPORT, RunFolder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from harness.store.folder import RunFolder
 
 _EVERY_S = 0.5
 _PLAIN_EVERY_S = 10.0  # where the output is not a terminal
@@ -38,8 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the run until it is over; with ``--json``, ``--quiet`` or ``--once`` only its present state."""
-    from harness.store.folder import RunFolder
-
     folder = RunFolder.open(arguments.run)
     folder.read_plan()  # a folder of something else is refused
     if arguments.json or arguments.quiet or arguments.once:
@@ -126,7 +126,7 @@ def _by_state(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
 
 
-def _live(folder: "RunFolder") -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def _live(folder: RunFolder) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The states of load, observer and findings, without values that they can't have."""
     load, observed = folder.read_live("load"), folder.read_live("observer")
     load = {name: value for name, value in load.items() if type(value) in _TYPES.get(name, {int})}
@@ -139,23 +139,20 @@ def _live(folder: "RunFolder") -> tuple[dict[str, Any], dict[str, Any], dict[str
     return load, observed, {"findings": [each for each in listed if {"name", "title"} <= each.keys()]}
 
 
-def _document(folder: "RunFolder") -> str:
-    import orjson
+def _document(folder: RunFolder) -> str:
 
     load, observed, found = _live(folder)
     whole = {"over": ended(folder), "load": load, "observer": observed, "findings": found.get("findings", [])}
     return orjson.dumps(whole).decode()
 
 
-def ended(folder: "RunFolder") -> bool:
+def ended(folder: RunFolder) -> bool:
     """Whether the run in `folder` will not change any more."""
-    from harness.store.folder import REPORT
-
     load, observed, _ = _live(folder)
     return is_over(load, observed, reported=(folder.path / REPORT).is_file(), now_at=time.time_ns())
 
 
-def _facts(folder: "RunFolder") -> list[tuple[str, str]]:
+def _facts(folder: RunFolder) -> list[tuple[str, str]]:
     return view(*_live(folder), over=ended(folder))
 
 
@@ -164,7 +161,7 @@ def _text(facts: list[tuple[str, str]]) -> str:
     return "\n".join(f"{label.ljust(width)}  {value}" for label, value in facts)
 
 
-def _redraw(folder: "RunFolder") -> None:
+def _redraw(folder: RunFolder) -> None:
     from rich.live import Live
 
     with Live(_panel(folder), refresh_per_second=4, transient=False) as screen:
@@ -173,7 +170,7 @@ def _redraw(folder: "RunFolder") -> None:
             screen.update(_panel(folder))
 
 
-def _panel(folder: "RunFolder") -> "RenderableType":
+def _panel(folder: RunFolder) -> "RenderableType":
     from rich.panel import Panel
     from rich.table import Table
     from rich.text import Text
@@ -184,7 +181,7 @@ def _panel(folder: "RunFolder") -> "RenderableType":
     return Panel(table, title=Text(one_line(folder.path.name)), expand=False)
 
 
-def _print_plain(folder: "RunFolder") -> None:
+def _print_plain(folder: RunFolder) -> None:
     """Print the state at each change of stage, and every ten seconds."""
     shown_s, stage = float("-inf"), ""
     while True:

@@ -11,6 +11,8 @@ from harness.model.units import format_duration
 from harness.planning.observations import Source, read
 from harness.planning.sweeps import DaskWorkers, Workers
 from harness.planning.timelines import timeline_of
+from harness.simulator.profile.file import load_profile
+from harness.store.folder import RunFolder
 
 if TYPE_CHECKING:
     from harness.analysis.capacity.answered import Answered
@@ -125,8 +127,6 @@ def _simulator(sources: Sequence[Path], profile: str, workers: Workers | DaskWor
     """The simulated platform, calibrated on the run folder."""
     from harness.planning.identify import identify, recorded_test
     from harness.planning.simulated_capacity import CalibratedSimulator
-    from harness.simulator.profile.file import load_profile
-    from harness.store.folder import RunFolder
 
     folders = [path for path in sources if path.is_dir()]
     if len(folders) != 1:

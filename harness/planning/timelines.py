@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.store.folder import RunFolder
+
 if TYPE_CHECKING:
     from harness.analysis.timeline import Timeline
-    from harness.store.folder import RunFolder
     from harness.store.newest import Newest
 
 
@@ -15,12 +16,10 @@ def timeline_of(path: Path) -> "Timeline":
     Raises:
         ConfigError: there is none at `path`.
     """
-    from harness.store.folder import RunFolder
-
     return timeline_in(RunFolder.open(path))
 
 
-def timeline_in(folder: "RunFolder", newest: "Newest | None" = None) -> "Timeline":
+def timeline_in(folder: RunFolder, newest: "Newest | None" = None) -> "Timeline":
     """The timeline of an open run folder, or of its `newest` records, with the reasons that are kept in it."""
     from harness.analysis.timeline import Timeline
     from harness.store.reasons import kept_reasons

@@ -3,6 +3,8 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -10,11 +12,12 @@ from typing import TYPE_CHECKING
 from harness.model.arguments import port
 from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.inert import for_output
+from harness.simulator.faults import FAULTS, HETIDA_FAULTS, parse_faults
+from harness.simulator.profile import Profile
+from harness.simulator.profile.file import built_in, load_profile
+from harness.simulator.profile.results import with_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness.simulator.profile import Profile
     from harness.simulator.serving.server import ListenOptions
 
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
@@ -70,13 +73,8 @@ def add_platform_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def chosen(args: argparse.Namespace) -> "Profile":
+def chosen(args: argparse.Namespace) -> Profile:
     """The profile of the options of `add_platform_options`."""
-    from dataclasses import replace
-
-    from harness.simulator.profile.file import load_profile
-    from harness.simulator.profile.results import with_results
-
     profile = with_results(load_profile(args.profile), args.result)
     return replace(profile, ignore=(*profile.ignore, *args.ignore))
 
@@ -98,7 +96,7 @@ def listen_options(args: argparse.Namespace) -> "ListenOptions":
     return ListenOptions(args.host, args.port, args.ready_file, args.die_with_parent)
 
 
-def run(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]" = lambda profile: profile) -> int:
+def run(args: argparse.Namespace, adjust: Callable[[Profile], Profile] = lambda profile: profile) -> int:
     """Run the parsed command; `adjust` can change the profile before it is served. Returns the exit code."""
     return _profiles(as_json=args.json) if args.verb == "profiles" else _serve(args, adjust)
 
@@ -116,8 +114,7 @@ def main(argv: list[str] | None = None) -> int:
         return ExitCode.INTERRUPTED
 
 
-def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> int:
-    from harness.simulator.faults import parse_faults
+def _serve(args: argparse.Namespace, adjust: Callable[[Profile], Profile]) -> int:
     from harness.simulator.serve import ServeOptions, serve
 
     faults = parse_faults(args.fault)
@@ -127,8 +124,6 @@ def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> 
 
 
 def _profiles(*, as_json: bool) -> int:
-    from harness.simulator.faults import FAULTS, HETIDA_FAULTS
-    from harness.simulator.profile.file import built_in
 
     profiles, faults = built_in(), {name: fault.title for name, fault in (FAULTS | HETIDA_FAULTS).items()}
     if as_json:
