@@ -3,8 +3,8 @@
 Rows are sorted by run and step: comparing neighbours is enough to number runs and steps.
 """
 
-from collections.abc import Iterable
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,13 +22,6 @@ COLUMNS = ("run", "step", *_REPEATED, *_INSTANTS)
 DICTIONARIES = ["run", "step", *_REPEATED]
 
 
-class _Growing(Protocol):
-    def extend(self, texts: pa.Array) -> None: ...
-
-
-Kept = TypeVar("Kept", bound=_Growing)
-
-
 def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Join batches of the sorted table, each with all COLUMNS, `count` rows in all.
 
@@ -41,7 +34,10 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
     Raises:
         ValueError: the rows are not sorted by run.
     """
-    run, step, run_name = _Sorted(count, _Texts()), _Sorted(count, _Blocks()), _Firsts()
+    ids: list[pa.Array] = []
+    named: list[pd.Series[str]] = []  # of the spans of runs as a whole, by the number of the run
+    names = _Blocks()
+    run, step = _Sorted(count, ids.append), _Sorted(count, names.append)
     repeated = {name: _Repeated(count) for name in _REPEATED}
     instants = {name: _Instants(count) for name in _INSTANTS}
     low = 0
@@ -49,13 +45,16 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
         new = run.add(low, batch["run"], np.zeros(len(batch), dtype=bool))
         step.add(low, batch["step"], new)
         whole = _is(batch["phase"], RUN) & _is(batch["step"], "")
-        run_name.add(run.number[low : low + len(batch)], batch["task"], whole)
+        texts = batch["task"].filter(pa.array(whole)).cast(pa.string()).fill_null("")
+        named.append(pd.Series(texts, run.number[low : low + len(batch)][whole], dtype="str"))
         task = _without(batch["task"], whole)  # as many names as runs would be no categories
         for name, column in (repeated | instants).items():
             column.add(low, task if name == "task" else batch[name])
         low += len(batch)
-    ids = run.texts.series()
-    if not _distinct(pa.array(ids)):
+    run_ids = (
+        pa.concat_arrays(ids) if ids else pa.array([], pa.string())
+    )  # pieces would be joined wherever some are taken
+    if not _distinct(run_ids):
         raise ValueError("the spans of a run are not adjacent")
     columns = {
         "run": run.number,
@@ -63,8 +62,10 @@ def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFram
         **{name: repeated.pop(name).categories() for name in _REPEATED},
         **{name: pd.arrays.IntegerArray(column.values, column.missing) for name, column in instants.items()},
     }
-    runs = pd.DataFrame({"run": ids, "name": run_name.series(len(ids))}, copy=False)
-    return pd.DataFrame(columns, copy=False), runs, step.texts.frame()
+    run_names = pd.concat(named) if named else pd.Series([], dtype="str")
+    first = run_names[~run_names.index.duplicated()].reindex(range(len(run_ids)), fill_value="")
+    runs = pd.DataFrame({"run": pd.Series(run_ids, dtype="str"), "name": first}, copy=False)
+    return pd.DataFrame(columns, copy=False), runs, names.frame()
 
 
 def _distinct(texts: pa.Array) -> bool:
@@ -72,12 +73,12 @@ def _distinct(texts: pa.Array) -> bool:
     return bool(pc.all(pc.less(texts[:-1], texts[1:])).as_py() or pc.count_distinct(texts).as_py() == len(texts))
 
 
-class _Sorted(Generic[Kept]):
-    """A column of adjacent equal texts: a number per row, and each text once."""
+class _Sorted:
+    """A column of adjacent equal texts: a number per row; `keep` is given each text once."""
 
-    def __init__(self, count: int, texts: Kept) -> None:
+    def __init__(self, count: int, keep: Callable[[pa.Array], None]) -> None:
         self.number = np.empty(count, dtype=np.int32)
-        self.texts = texts
+        self._keep = keep
         self._last: tuple[Any, int] = (None, -1)
 
     def add(self, low: int, column: pa.Array, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -88,58 +89,11 @@ class _Sorted(Generic[Kept]):
         code, (text, last) = texts.indices.to_numpy(), self._last
         new[1:] |= code[1:] != code[:-1]
         new[0] |= last < 0 or column[0].as_py() != text
-        self.texts.extend(texts.dictionary.take(pa.array(code[new])))
+        self._keep(texts.dictionary.take(pa.array(code[new])))
         number = np.cumsum(new, dtype=np.int32) + np.int32(last)
         self.number[low : low + number.size] = number
         self._last = column[-1].as_py(), int(number[-1])
         return new
-
-
-class _Firsts:
-    """The first text of each number; rows come by number."""
-
-    def __init__(self) -> None:
-        self._texts = _Texts()
-        self._numbers = [np.zeros(0, dtype=np.int32)]
-        self._last = -1
-
-    def add(self, numbers: NDArray[np.int32], column: pa.Array, chosen: NDArray[np.bool_]) -> None:
-        """Append the chosen rows of a batch."""
-        at = np.flatnonzero(chosen)
-        before = np.concatenate(([self._last], numbers[at]))
-        at = at[before[1:] != before[:-1]]
-        self._last = int(before[-1])
-        self._numbers.append(numbers[at])
-        self._texts.extend(column.take(pa.array(at)).cast(pa.string()).fill_null(""))
-
-    def series(self, count: int) -> "pd.Series[str]":
-        """By number from 0 to `count` - 1; "" for one without a text."""
-        numbers, texts = np.concatenate(self._numbers), self._texts.series()
-        if numbers.size == count:
-            return texts
-        place = np.full(count, -1)
-        place[numbers] = np.arange(numbers.size)
-        return pd.Series(pa.array(texts).take(pa.array(place, mask=place < 0)).fill_null(""), dtype="str")
-
-
-class _Texts:
-    """A growing column of texts in one piece: pieces would be copied together wherever texts are picked."""
-
-    def __init__(self) -> None:
-        self._characters = bytearray()
-        self._ends = [np.zeros(1, dtype=np.int64)]
-
-    def extend(self, texts: pa.Array) -> None:
-        """Append texts, none of them missing."""
-        _, offsets, characters = texts.buffers()
-        ends = np.frombuffer(offsets, dtype=np.int32, count=len(texts) + 1, offset=4 * texts.offset)
-        self._ends.append(ends[1:] - np.int64(ends[0]) + len(self._characters))
-        self._characters += memoryview(characters or b"")[ends[0] : ends[-1]]
-
-    def series(self) -> "pd.Series[str]":
-        ends = np.concatenate(self._ends)
-        texts = pa.LargeStringArray.from_buffers(ends.size - 1, pa.py_buffer(ends), pa.py_buffer(self._characters))
-        return pd.Series(texts, dtype="str")
 
 
 class _Blocks:
@@ -149,7 +103,7 @@ class _Blocks:
         self._blocks: list[bytes] = []
         self._counts: list[int] = []
 
-    def extend(self, texts: pa.Array) -> None:
+    def append(self, texts: pa.Array) -> None:
         """Append texts, none of them missing, as one block."""
         out, batch = pa.BufferOutputStream(), pa.record_batch({"texts": texts})
         with pa.ipc.new_stream(out, batch.schema, options=pa.ipc.IpcWriteOptions(compression=_CODEC)) as stream:
