@@ -126,7 +126,6 @@ def _try(
 
 
 def _try_workflow(file: str, manifest: dict[str, Any], beside: Sequence[dict[str, Any]], profile: Profile) -> Tried:
-
     spec = spec_of(runnable(manifest, file))
     with reading.structured(file):
         refers = (spec.get("workflowTemplateRef") or {}).get("name")
@@ -139,7 +138,6 @@ def _try_workflow(file: str, manifest: dict[str, Any], beside: Sequence[dict[str
 
 
 def _try_pipeline(file: str, documents: Sequence[dict[str, Any]], profile: Profile) -> Tried:
-
     package = yaml.dump_all(documents, Dumper=yaml.CSafeDumper).encode()
     with reading.structured(file, "recompile the pipeline with kfp 2"):
         inputs = inputs_of(file, documents[0])
@@ -164,7 +162,6 @@ def _simulated(tried: Tried, package: bytes, inputs: Sequence[Input], profile: P
 
 
 def _reasons(records: Sequence[object]) -> Iterator[str]:
-
     for each in records:
         if isinstance(each, Event) and each.type == "Warning" and each.message:
             yield each.message

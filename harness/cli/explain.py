@@ -93,7 +93,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _new(arguments: argparse.Namespace) -> tuple[RunFolder, Plan, Window]:
-
     now_at = time.time_ns()
     since_at = instant(arguments.since, now_at)
     until_at = instant(arguments.until, now_at) if arguments.until else now_at
@@ -141,7 +140,6 @@ def _resumed(arguments: argparse.Namespace) -> tuple[RunFolder, Plan, Window]:
 
 
 def _store(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Store:
-
     command = tuple(shlex.split(arguments.prometheus_token_command))
     if command and shutil.which(command[0]) is None:
         raise ConfigError(f"--prometheus-token-command: no program {command[0]}", "give one on the PATH")

@@ -92,5 +92,4 @@ def _sure(finding: dict[str, Any]) -> str:
 
 
 def _document(found: dict[str, Any]) -> str:
-
     return orjson.dumps(found, option=orjson.OPT_SORT_KEYS).decode()

@@ -70,14 +70,12 @@ def _on_signals(handle: Callable[..., None]) -> None:
 
 
 def _fetch(given: list[str]) -> None:
-
     for each in given:
         address, _, place = each.rpartition("=")
         objects.fetch(address, Path(place), variables())
 
 
 def _upload(given: str | None) -> None:
-
     folder, _, address = (given or "").partition("=")
     if given and Path(folder).is_dir():  # a test that was refused has none
         objects.upload(Path(folder), address, variables())

@@ -128,6 +128,5 @@ def said(merged: Mapping[Path, Recovered], found: int) -> list[str]:
 
 
 def _document(merged: Mapping[Path, Recovered], found: int, verdict: str) -> str:
-
     spools = [{"spool": str(spool), "recovered": recovered} for spool, recovered in merged.items()]
     return orjson.dumps({"spools": spools, "found_on_platform": found, "verdict": verdict}).decode()

@@ -45,7 +45,6 @@ _OF_KFP, _OF_ARGO = ("pipeline", "prepare", "caching"), ("workflow", "with")
 
 
 def _options() -> tuple[Option, ...]:
-
     drain = with_defaults(named("drain"), {"drain": _DRAIN})
     of_target = (each for each in (*kfp.OPTIONS, *argo.OPTIONS) if each.name in {*_OF_KFP, *_OF_ARGO})
     return (SCHEDULE, *schedule_options(), *drain, *named(*_LOAD), *of_target)
@@ -188,7 +187,6 @@ def _removed_unless_written(folder: RunFolder) -> Iterator[None]:
 
 
 def _folder(checked: Checked, test: PlannedTest) -> RunFolder:
-
     given, kind = checked.settings, f"{test.schedule.name}-simulated"
     name = given.run_name or run_name(checked.target, kind, len(test.offsets), time.time_ns())
     return RunFolder.create(given.runs_dir, name, exactly=bool(given.run_name), overwrite=given.overwrite)

@@ -140,7 +140,6 @@ def _live(folder: RunFolder) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
 
 
 def _document(folder: RunFolder) -> str:
-
     load, observed, found = _live(folder)
     whole = {"over": ended(folder), "load": load, "observer": observed, "findings": found.get("findings", [])}
     return orjson.dumps(whole).decode()

@@ -124,7 +124,6 @@ def _serve(args: argparse.Namespace, adjust: Callable[[Profile], Profile]) -> in
 
 
 def _profiles(*, as_json: bool) -> int:
-
     profiles, faults = built_in(), {name: fault.title for name, fault in (FAULTS | HETIDA_FAULTS).items()}
     if as_json:
         print(json.dumps({"profiles": profiles, "faults": faults}, indent=2))

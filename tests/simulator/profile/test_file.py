@@ -43,7 +43,12 @@ def test_durations_quantities_and_distributions_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "where", "what", "hint"),
     [
-        ("store: {product: ceph}", "x.yaml:1: store.product", "'ceph', not one of: seaweedfs, minio", "seaweedfs, minio"),
+        (
+            "store: {product: ceph}",
+            "x.yaml:1: store.product",
+            "'ceph', not one of: seaweedfs, minio",
+            "seaweedfs, minio",
+        ),
         ("pools:\n  - name: a\n    cpus: 3", "x.yaml:3: pools[0].cpus", "unknown key", "did you mean 'cpu'?"),
         ("api: {qps: fast}", "x.yaml:1: api.qps", "not a number", "a number"),
         ("api:\n  latency: {lognormal: {median: 5s, p95: 1s}}", "x.yaml:2: api.latency", "median <= p95", "lognormal"),
