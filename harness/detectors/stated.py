@@ -19,8 +19,9 @@ from harness.model.units import counted, format_duration
 from harness.reasons import parsed
 
 NAME = "stated"
-NEEDS = (Capability.RUNS,)
+NEEDS = (Capability.SUBMISSIONS,)
 USES = {
+    Capability.RUNS: "why runs failed",
     Capability.PODS: "what kept pods from starting",
     Capability.POD_EVENTS: "why pods were not started, pulled or mounted",
     Capability.WORKFLOWS: "why tasks without a pod waited or failed",

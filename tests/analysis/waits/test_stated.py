@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.waits.stated import causes, shares_of, unstated
 from harness.detectors import diagnose
+from harness.model import Outcome
 from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
 from harness.reasons import builtin, stated
 from tests.support.injected.loads import NODES
@@ -112,3 +113,13 @@ def test_a_text_that_no_row_knows_is_quoted_and_ranked_by_what_it_cost(tmp_path_
     (finding,) = [each for each in diagnose(timeline).findings if each.name == "unknown-reason"]
     assert finding.title.startswith("Kubernetes says “xyzzy")
     assert finding.commands[0].startswith("kubectl describe pod ")
+
+
+def test_why_every_submission_was_rejected_is_named_although_no_run_was_observed(tmp_path):
+    story = Story(intended=8)
+    for seq in range(8):
+        error = "InternalServerError: Failed to store run to table: Error 1114 (HY000): The table 'run_details' is full"
+        story.submit(seq, due=float(seq), outcome=Outcome.REJECTED, status=500, error=error)
+    first = diagnose(story.timeline(tmp_path)).findings[0]
+    assert first.name == "db-full"
+    assert "8 of 8 submissions were rejected" in first.title
