@@ -21,6 +21,7 @@ from harness.targets.kfp.pipeline import read_pipeline
 from harness.targets.scenarios import ParamMode, read_scenarios
 
 FEWEST = 5  # runs that ended, and had pods
+_ANSWERS = (Outcome.ACCEPTED, Outcome.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,14 @@ class RecordedTest:
         arrivals: when each was sent, seconds after the start, with its scenario.
         late_s: by arrival: from due to sent.
         until_s: the end of the observation; none where all runs had ended.
+        rejected: share of what was sent that the platform rejected; it is none of the arrivals, and never simulated.
     """
 
     package: bytes
     arrivals: tuple[Arrival, ...]
     late_s: tuple[float, ...]
     until_s: float | None
+    rejected: float = 0.0
 
 
 def recorded_test(folder: RunFolder, timeline: Timeline) -> RecordedTest:
@@ -59,8 +62,8 @@ def recorded_test(folder: RunFolder, timeline: Timeline) -> RecordedTest:
     sent = floats(runs, "sent_s")
     due = floats(runs, "due_s")
     sent = np.where(np.isfinite(sent), sent, due)
-    known = (runs["outcome"] != Outcome.MISSED.value).to_numpy(dtype=bool)
-    order = np.flatnonzero(known)[np.argsort(sent[known], kind="stable")]
+    accepted, rejected = ((runs["outcome"] == each.value).to_numpy(dtype=bool) for each in _ANSWERS)
+    order = np.flatnonzero(accepted)[np.argsort(sent[accepted], kind="stable")]
     values = _values(folder, timeline.plan.target)
     names = zip(runs["scenario_id"].astype(str), runs["name"].astype(str), runs["tenant"].astype(str), strict=True)
     scenarios = [Scenario(key, name or key, values.get(key, {}), {}, tenant) for key, name, tenant in names]
@@ -69,6 +72,7 @@ def recorded_test(folder: RunFolder, timeline: Timeline) -> RecordedTest:
         tuple(Arrival(float(max(sent[k], 0.0)), scenarios[k]) for k in order),
         tuple(float(sent[k] - due[k]) for k in order),
         float(timeline.end_s) if timeline.is_open.any() else None,
+        float(rejected.sum() / (accepted | rejected).sum()),
     )
 
 
@@ -90,7 +94,7 @@ def measures_of(timeline: Timeline) -> Measures:
     well = (runs["state"] == "SUCCEEDED").to_numpy(dtype=bool)
     over, said = floats(runs, "over_s"), floats(runs, "said_s")
     ended = timeline.is_over & np.isfinite(over)
-    first = float(np.nanmin(floats(runs, "due_s")))
+    first = float(np.nanmin(floats(runs, "due_s")[runs["outcome"] == Outcome.ACCEPTED]))
     last = float(np.nanmax(over[ended])) if ended.any() and not timeline.is_open.any() else timeline.end_s
     machines, until = timeline.machines, last
     lived = np.nan_to_num(floats(machines, "gone_s"), nan=until).clip(max=until)

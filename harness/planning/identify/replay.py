@@ -96,7 +96,7 @@ class _Seen:
         reported = [at - self.over[run] for run, (at, _) in self.said.items() if run in self.over]
         return Measures(
             runs=len(runs),
-            lost=1 - sum(well for _, well in self.said.values()) / len(self.test.arrivals),
+            lost=1 - (1 - self.test.rejected) * sum(ok for _, ok in self.said.values()) / len(self.test.arrivals),
             mean_s=float(total.mean()),
             p50_s=float(np.quantile(total, 0.5)),
             p95_s=float(np.quantile(total, 0.95)),

@@ -4,18 +4,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 import orjson
 import pandas as pd
 
+from harness.analysis.cost.requested import requests_by
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.waits.storing import logged_pods
 from harness.model.argo_nodes import DRIVER_SUFFIX
 from harness.model.phases import (
     POD_CPU_CORES,
     POD_PHASES,
     PULLING,
+    REQUESTED_CPU_CORES,
+    REQUESTED_MEMORY_BYTES,
     RUNNING,
     SCHEDULING,
     STARTING,
@@ -23,7 +26,6 @@ from harness.model.phases import (
     UNSCHEDULABLE,
     UPLOAD_SECONDS,
 )
-from harness.planning.identify.recorded import uploads
 from harness.planning.identify.setting import Setting, measured_amount
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import Measured, Profile, Step
@@ -33,6 +35,7 @@ _FEW = 5  # pods whose logs were read: fewer don't stand for a task
 _MUCH = 0.2
 _FAILED = ("Error", "OOMKilled")  # reasons of ends after which a step has failed
 _LEAST = 0.05  # quantile: what takes as long with an idle store
+_REQUESTS = {"requests_cpu": REQUESTED_CPU_CORES, "requests_memory": REQUESTED_MEMORY_BYTES}
 _QUEUE_S = 0.1  # mean time to schedule a pod: the model's own queue explains less
 _BUSY = 0.95  # quantile of the cores in use: what a pod uses where nothing limits it
 
@@ -49,29 +52,39 @@ def with_tasks_of(
         reads: by task, the tasks whose outputs it reads.
     """
     pods, cores = _pods(timeline), _cores(timeline)
-    stored = {task: float(each.mean()) for task, each in uploads(timeline).items() if each.size >= _FEW}
+    requested = {name: dict(requests_by(timeline, metric, "task")) for name, metric in _REQUESTS.items()}
+    logged = pods.groupby("task")["uploaded"]
+    stored = {str(task): float(mean) for task, mean in logged.mean()[logged.count() >= _FEW].items()}
+    typical = float(pods["uploaded"][pods["task"].isin(stored)].mean())
     settings: list[Setting] = []
     measured, steps = {}, []
     for task, mine in pods.groupby("task", sort=True):
         name = str(task)
-        late, starts, ran, stores = (mine[each].to_numpy() for each in (SCHEDULING, STARTING, RUNNING, STORING))
-        known = mine["logged"].to_numpy(dtype=bool)
+        usual = next((each for each in profile.steps if fnmatchcase(name, each.match)), Step())
+        late, starts, ran, stores, own = (
+            mine[each].to_numpy() for each in (SCHEDULING, STARTING, RUNNING, STORING, "uploaded")
+        )
+        known = np.isfinite(own)
         # An upload is part of running where no log tells, and of storing otherwise; inputs are always read in it.
+        uploads = np.where(known, own, stored[name]) if name in stored else np.zeros(ran.size)
         if stored.get(name, 0.0) > _MUCH * ran.mean():
-            ran = np.resize(ran[known], ran.size)
+            ran, uploads = (np.resize(each[known], ran.size) for each in (ran, uploads))
         else:
-            ran = np.where(known, ran, ran - stored.get(name, 0.0))
+            ran = np.where(known, ran, ran - uploads)
         ran = np.maximum(ran - sum(stored.get(each, 0.0) for each in reads.get(name, ())), 0.0)
-        ends = np.where(known, stores - stored.get(name, 0.0), stores) - profile.store.request_s
+        ends = stores - np.nan_to_num(own) - profile.store.request_s
         # Of pods that no node had room for, it is part of that wait.
         late = np.where(mine[UNSCHEDULABLE].to_numpy() > 0, 0.0, late)
         late = late if late.mean() >= _QUEUE_S else np.zeros(late.size)
-        measured[name] = Measured(*(_values(each) for each in (late, starts, ran, ends)))
+        # A typical upload is as large as usual: the store's bandwidth is fitted to that.
+        sizes = uploads * usual.output.distribution.mean / typical if typical > 0 else uploads
+        measured[name] = Measured(*(_values(each) for each in (late, starts, ran, ends, sizes)))
         settings.append(Setting(f"step.{name}.duration", measured_amount(ran), "running pods", ran.size))
         if not name.endswith(DRIVER_SUFFIX):
-            model = _step(profile, name, stores=name in stored, cpu=cores.get(name))
             fails = float(mine["failed"].mean())
-            steps.append(replace(model, failing=fails))
+            cpu = fixed(cores[name]) if name in cores else usual.cpu
+            asked: dict[str, Any] = {key: found[name] for key, found in requested.items() if name in found}
+            steps.append(replace(usual, match=name, failing=fails, cpu=cpu, **asked))
             if fails:
                 settings.append(Setting(f"step.{name}.failing", f"{fails:.0%}", "ends of pods", ran.size))
     pulled, pulls = _with_pulls(profile, timeline, images)
@@ -81,7 +94,7 @@ def with_tasks_of(
 def slow_requests(profile: Profile, timeline: Timeline) -> Profile | None:
     """The profile where pods end late because the store is slow to answer; none where the logs show no uploads."""
     pods = _pods(timeline)
-    ends = pods[STORING][~pods["logged"]]
+    ends = pods[STORING][pods["uploaded"].isna()]
     least = float(np.quantile(ends, _LEAST)) if len(ends) else 0.0
     if not len(timeline.metric(UPLOAD_SECONDS)) or least <= 2 * profile.store.request_s:
         return None
@@ -90,17 +103,26 @@ def slow_requests(profile: Profile, timeline: Timeline) -> Profile | None:
 
 
 def _pods(timeline: Timeline) -> pd.DataFrame:
-    """One row per ended pod, in the order of creation: task, whether its log was read, and seconds in each phase."""
+    """One row per ended pod, in the order of creation: task, seconds in each phase and of uploads, if a log tells."""
     pods = timeline.pods[["pod", "task", "phase", "start_s", "end_s"]]
     lengths = (pods["end_s"] - pods["start_s"]).groupby([pods["pod"], pods["phase"]]).sum(min_count=1).unstack()
     lengths = lengths.reindex(columns=range(len(POD_PHASES))).set_axis(POD_PHASES, axis=1)
     whole = lengths[lengths[RUNNING].notna()].fillna(0.0)
     about = pods.groupby("pod").agg(task=("task", "first"), begun=("start_s", "min")).loc[whole.index]
     found = whole.assign(
-        task=about["task"].astype(str), begun=about["begun"], logged=whole.index.isin(logged_pods(timeline)),
+        task=about["task"].astype(str), begun=about["begun"], uploaded=_uploaded(timeline).reindex(whole.index),
         failed=whole.index.isin(timeline.numbers_of(_failed(timeline))),
     )  # fmt: skip
     return found[found["task"] != ""].sort_values("begun", kind="stable")
+
+
+def _uploaded(timeline: Timeline) -> "pd.Series[float]":
+    """By pod, the seconds that its uploads took."""
+    samples = timeline.metric(UPLOAD_SECONDS)
+    pods = [str(orjson.loads(str(text)).get("pod", "")) for text in samples["labels"]]
+    took = pd.Series(floats(samples, "value")).groupby(pods).sum()
+    found = timeline.pods_called(pods).drop_duplicates("step")
+    return found.set_index("pod")["step"].astype(str).map(took).astype(float)
 
 
 def _failed(timeline: Timeline) -> Iterable[str]:
@@ -111,13 +133,6 @@ def _failed(timeline: Timeline) -> Iterable[str]:
 
 def _values(seconds: Floats) -> tuple[float, ...]:
     return tuple(np.maximum(seconds, 0.0).tolist())
-
-
-def _step(profile: Profile, task: str, *, stores: bool, cpu: float | None) -> Step:
-    """Where no log tells uploads, they are part of running, and must not be simulated once more."""
-    known = next((each for each in profile.steps if fnmatchcase(task, each.match)), Step())
-    output = known.output if stores else fixed(0.0)
-    return replace(known, match=task, output=output, cpu=known.cpu if cpu is None else fixed(cpu))
 
 
 def _cores(timeline: Timeline) -> dict[str, float]:

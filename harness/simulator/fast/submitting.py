@@ -98,8 +98,12 @@ def workflows(platform: Platform, package: bytes) -> Submit:
             "name": name, "namespace": scenario.tenant or platform.profile.namespace, "labels": labels,
             "annotations": {**annotations, RUN_NAME: scenario.run_name},
         }  # fmt: skip
-        answered(name)
-        platform.argo.add({"metadata": about}, with_parameters(spec, scenario.values))
+
+        def create() -> None:
+            answered(name)
+            platform.argo.add({"metadata": about}, with_parameters(spec, scenario.values))
+
+        platform.loop.after(platform.server.latency_s(), create)
 
     return submit
 

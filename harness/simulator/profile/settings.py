@@ -289,11 +289,14 @@ class Measured:
     start: tuple[Seconds, ...]
     work: tuple[Seconds, ...]  # of the main container, without storing outputs
     ending: tuple[Seconds, ...]  # from the end of the main container until the pod's, besides archiving its log
+    output: tuple[Bytes, ...]
 
     def pod(self, number: int) -> "MeasuredPod":
         """The pod with this number; after the last one they begin again."""
         place = number % len(self.work)
-        return MeasuredPod(self.scheduling[place], self.start[place], self.work[place], self.ending[place])
+        return MeasuredPod(
+            *(values[place] for values in (self.scheduling, self.start, self.work, self.ending, self.output))
+        )
 
 
 class MeasuredPod(NamedTuple):
@@ -303,6 +306,7 @@ class MeasuredPod(NamedTuple):
     start: float
     work: float
     ending: float
+    output: float
 
 
 @dataclass(frozen=True, slots=True)

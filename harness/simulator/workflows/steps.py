@@ -97,10 +97,10 @@ class Steps:
         random = self._draws.of(*pod.owner.stream(pod.index))
         parts = pod.owner.graph.plans[pod.index].container.parts
         takes = self._longest_s(parts, random, parameters) if parts else model.duration.sample(random, parameters)
-        if pod.measured is not None:
-            takes = pod.measured.work
         cpu = model.cpu.sample(random, parameters) * self.cpu_factor
         output = model.output.sample(random, parameters)
+        if pod.measured is not None:
+            takes, output = pod.measured.work, pod.measured.output
         fails = random.random() < model.failing
         pod.usage_memory = model.memory.sample(random, parameters) * self.memory_factor
         limit = pod.limit_cpu / 1000

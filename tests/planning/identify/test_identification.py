@@ -11,9 +11,14 @@ from harness.cli import main
 from harness.model.errors import ConfigError
 from harness.planning.identify import compare, identify, measures_of, recorded_test, replay
 from harness.planning.timelines import timeline_of
+from harness.simulator.engine.distributions import fixed
+from harness.simulator.profile import ArtifactStore, Pool, Profile, Step
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import seal
+from tests.support.injection.case import Case, run_in
+from tests.support.injection.case import simulated as case_simulated
+from tests.support.injection.packages import Task, pipeline
 
 REAL = Path(__file__).parents[2] / "data" / "real_folders"
 BURST = ("--schedule", "burst", "--runs", "100", "--no-report", "--quiet")
@@ -111,6 +116,27 @@ def test_a_mixture_stays_one(simulated):
     """Most pods pull nothing, and some for minutes: no single distribution has both."""
     found = simulated("image-pull")
     assert found.simulated.phases["image pull"] == pytest.approx(found.recorded.phases["image pull"], rel=0.1)
+
+
+def test_what_the_pipeline_does_not_say_is_taken_from_its_pods(tmp_path):
+    """Requests that the platform adds, outputs of very different sizes, and submissions that it rejects."""
+    tasks = [Task("small"), Task("large", ("small",)), Task("last", ("large",))]
+    sizes = {"small": 1e6, "large": 1e9, "last": 1e7}
+    steps = [
+        Step(name, fixed(20.0), fixed(size), fixed(0.2), requests_cpu=1.5, requests_memory=1e8)
+        for name, size in sizes.items()
+    ]
+    pool = Pool("default", 4.0, initial=3, min=3, max=3)
+    platform = Profile("asking", pools=(pool,), store=ArtifactStore(bytes_per_s=5e8), steps=tuple(steps))
+    case = Case(("db-connections@0s",), runs=30, package=pipeline(tasks))
+    timeline = case_simulated(case, 1.0, 5, platform, tmp_path)
+    found = identify(timeline, replace(recorded_test(run_in(tmp_path), timeline), package=case.package))
+    assert found.recorded.lost > 0.1
+    assert found.simulated.lost == found.recorded.lost
+    assert [each.requests_cpu for each in found.profile.steps[:3]] == [1.5, 1.5, 1.5]
+    for task, was in found.recorded.uploads.items():
+        assert found.simulated.uploads[task] == pytest.approx(was, rel=0.2, abs=0.3), task
+    assert not found.reproduction.misfits
 
 
 def test_another_load_is_another_test(simulated, tmp_path):

@@ -92,9 +92,13 @@ def profile_of(case: Case) -> Profile:
 
 
 def simulated(
-    case: Case, strength: float, seed: int, profile: Profile | None = None, place: Path | None = None
-) -> Timeline:
-    """Simulate a case and read it back from its run folder, which stays in `place` where one is given."""
+    case: Case, strength: float, seed: int, profile: Profile | None = None, place: Path | None = None,
+    chance: int | None = None,
+) -> Timeline:  # fmt: skip
+    """Simulate a case and read it back from its run folder, which stays in `place` where one is given.
+
+    Another `chance` repeats the test: the same arrivals, and other draws of the platform.
+    """
     if place is not None and (place / _RUN).is_dir():
         return read(run_in(place))
     profile = profile or profile_of(case)
@@ -102,16 +106,20 @@ def simulated(
         "hetida" if profile.hetida is not None else "kfp", "simulated", {"name": case.schedule},
         sum(1 for _ in _due(case, seed)), seed, simulated=True, started_at=ORIGIN_AT,
     )  # fmt: skip
-    observed = seen(as_read(records(case, strength, seed, profile)), without=case.without, whole=case.whole)
+    observed = seen(
+        as_read(records(case, strength, seed, profile, chance=chance)), without=case.without, whole=case.whole
+    )
     return read_back(plan, observed, place)
 
 
-def records(case: Case, strength: float, seed: int, profile: Profile, sample_s: float = SAMPLE_S) -> Iterator[Any]:
+def records(
+    case: Case, strength: float, seed: int, profile: Profile, sample_s: float = SAMPLE_S, *, chance: int | None = None
+) -> Iterator[Any]:
     """Simulate a case on that platform: its records, exact and complete."""
     due = tuple(_FIRST_S + at for at in _due(case, seed))
     if profile.hetida is not None:
         return _hetida(case, profile, due, strength, seed)
-    return _kfp(case, profile, due, strength, seed, sample_s)
+    return _kfp(case, profile, due, strength, seed if chance is None else chance, sample_s)
 
 
 def read_back(plan: Plan, records: Iterable[Any], place: Path | None = None) -> Timeline:
