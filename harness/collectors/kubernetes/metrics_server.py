@@ -32,7 +32,7 @@ class MetricsServer:
         namespace = observation.settings.namespace
         self._target = observation.plan.target
         self._pods = f"{_API}/namespaces/{namespace}/pods" if namespace else f"{_API}/pods"
-        self._recorded: dict[tuple[str, str], int] = {}
+        self._recorded: dict[tuple[str, str], int] = {}  # in the latest look, by namespace and name
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
@@ -43,24 +43,26 @@ class MetricsServer:
         return LiveObserver(metrics_server=not self._polling.lost) if self._polling.looked else None
 
     def _read(self) -> None:
+        shown: dict[tuple[str, str], int] = {}
         try:
-            self._read_nodes()
-            self._read_pods()
+            self._read_nodes(shown)
+            self._read_pods(shown)
+            self._recorded = shown
         except UnreachableError as error:
             if error.status in {_NOT_FOUND, _FORBIDDEN}:
                 why = f"metrics-server is not installed, or access is denied: {error}"
                 raise UnreachableError(why, error.status) from error
             raise
 
-    def _read_nodes(self) -> None:
+    def _read_nodes(self, shown: dict[tuple[str, str], int]) -> None:
         for item in self._api.get(f"{_API}/nodes").get("items") or ():
             name = str(item["metadata"]["name"])
-            if at := self._new_sample("", name, item):
+            if at := self._new_sample(shown, "", name, item):
                 usage, labels = [item.get("usage") or {}], {"node": name}
                 self._write(Sample(NODE_CPU_CORES, at, 0.0, labels), usage, "cpu")
                 self._write(Sample(NODE_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
 
-    def _read_pods(self) -> None:
+    def _read_pods(self, shown: dict[tuple[str, str], int]) -> None:
         """Of the runs' pods; where a service executes the runs, of its replicas."""
         own = has_replicas(self._target)
         asked = {} if own else {"labelSelector": label_of(self._target)}
@@ -69,19 +71,18 @@ class MetricsServer:
             name = str(metadata["name"])
             if own and not is_replica(self._target, name):
                 continue
-            if at := self._new_sample(str(metadata.get("namespace", "")), name, item):
+            if at := self._new_sample(shown, str(metadata.get("namespace", "")), name, item):
                 usage, labels = [each.get("usage") or {} for each in item.get("containers") or ()], {"pod": name}
                 self._write(Sample(POD_CPU_CORES, at, 0.0, labels), usage, "cpu")
                 self._write(Sample(POD_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
 
-    def _new_sample(self, namespace: str, name: str, item: Mapping[str, Any]) -> int:
+    def _new_sample(self, shown: dict[tuple[str, str], int], namespace: str, name: str, item: Mapping[str, Any]) -> int:
         """When the sample was taken, UTC ns; 0 when it has been recorded."""
         taken = stamp(item.get("timestamp"))
         at = taken.at if taken else self._journal.now()
-        if self._recorded.get((namespace, name), 0) >= at:
-            return 0
-        self._recorded[namespace, name] = at
-        return at
+        before = self._recorded.get((namespace, name), 0)
+        shown[namespace, name] = self._recorded[namespace, name] = max(before, at)
+        return at if at > before else 0
 
     def _write(self, sample: Sample, usage: Iterable[Mapping[str, str]], resource: str) -> None:
         """Record `sample` with the sum of the containers' usage as its value, if any is known."""

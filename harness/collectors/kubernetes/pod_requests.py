@@ -5,6 +5,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from harness.collectors.kubernetes.nodes import GPUS
+from harness.model.forgetting import Ids
 from harness.model.phases import (
     CPU_LIMIT_CORES,
     REQUESTED_CPU_CORES,
@@ -62,7 +63,7 @@ class RecordedRequests:
 
     def __init__(self) -> None:
         self._by_task: dict[str, Requests] = {}
-        self._differing: set[str] = set()
+        self._differing = Ids()
 
     def samples(self, task: str, pod: str, requests: Requests, now_at: int) -> Iterator[Sample]:
         """The samples to write for this pod: none when it requests the same as its task's first pod."""
