@@ -1,9 +1,10 @@
 """Adapters answer with errors: executions fail before or after their own work."""
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.stated import words_of
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke
-from harness.detectors.error_texts import ADAPTER, adapter_failures
+from harness.detectors.error_texts import adapter_failures
 from harness.model.findings import Evidence, Finding
 
 NAME = "adapter-errors"
@@ -22,7 +23,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     share = (len(named) + len(bare)) / max(len(timeline.runs), 1)
     facts = []
     if named:
-        example = next(t for t in named[0].texts if ADAPTER.search(t))
+        example = words_of(timeline, NAME)
         text = f"{len(named):,} executions failed with “{example[:220]}”"
         facts.append(Evidence(text, float(len(named)), "runs", "events"))
     if bare:

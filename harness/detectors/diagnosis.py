@@ -72,9 +72,8 @@ def diagnose(timeline: Timeline, *, going_on: bool = False) -> Diagnosis:
             not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
     found_apart = {finding.name for finding in findings}
     findings += [finding for finding in by_catalogue if finding.name not in found_apart]
-    explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
-    for detector in asked:
-        explained_by |= getattr(detector, "EXPLAINED_ROWS", {})
+    explained_by = {row.name: dict.fromkeys(row.yields_to, 0.0) for row in timeline.catalogue.rows}
+    explained_by |= {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
     kept = _without_last_resorts([*unexplained(findings, explained_by)], asked)
     placed = ranked(_with_status(each, asked, timeline) for each in kept)
     return Diagnosis(validity(timeline), placed, tuple(not_judged), tuple(with_less))

@@ -1,4 +1,4 @@
-"""The words by which platforms, stores, databases and Kubernetes report known errors."""
+"""Failures and refusals that several detectors judge."""
 
 import re
 
@@ -7,50 +7,15 @@ import pandas as pd
 from harness.analysis.timeline import Bools, Timeline
 from harness.analysis.timeline.columns import containing
 from harness.analysis.waits.failures import Failure, failures
+from harness.analysis.waits.stated import failures_for
 from harness.detectors.detector import CannotJudgeError
 from harness.model.records import Outcome
 
-# A store that reports itself full: MinIO, SeaweedFS, Ceph, any file system, the HTTP status for it.
-STORE_FULL = re.compile(
-    r"minimum free d(?:isk|rive) threshold|XMinioStorageFull|no space left on device|disk quota exceeded|QuotaExceeded"
-    r"|no (?:free|writable) volumes|not enough (?:free )?space|insufficient storage|volume .{0,40}is full",
-    re.IGNORECASE,
-)
-# What KFP's launcher logs, and Argo's wait reports, when it could not write, whatever the cause.
-UNWRITTEN = re.compile(
-    r"(?:unable|failed) to (?:write|save|upload) (?:the )?(?:outputs?|artifacts?)|failed to put (?:file|directory)"
-    r"|waiting for the condition",
-    re.IGNORECASE,
-)
-# What Go's dialer says, as steps and drivers pass it on: no server answered, so none reported a full disk.
-UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
-# The store answered, with an error of its own: it was reached.
-STORE_ANSWERED = re.compile(r"StatusCode: [1-5]\d\d|internal error, please try again", re.IGNORECASE)
-# All that Kubernetes and Argo know of a step that failed by itself, and of what follows it: the reason is in its log.
-BARE_EXIT = re.compile(
-    r"(?:container main ended with exit code|(?:main: )?Error \(exit code) [1-9]\d*\)?"
-    r"|child '.*' failed|omitted: depends condition not met"
-)
-OUT_OF_MEMORY = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup out", re.IGNORECASE)
-# SIGKILL without the kubelet's reason: the kernel killed a process of the container, and not the first one.
-KILLED = re.compile(r"exit (?:code|status):? 137|signal: killed", re.IGNORECASE)
-# A kubelet evicts: "The node was low on resource: memory. Threshold quantity: …".
-NODE_PRESSURE = re.compile(r"node was low on resource|node had condition: \[", re.IGNORECASE)
 _TOO_MANY, _UNAVAILABLE = (
     429,
     503,
 )  # a server that limits how often it is asked answers one of them (RFC 6585, RFC 9110)
 RETRY_AFTER = re.compile(r"; Retry-After: (.{1,40})$")
-EVICTED = re.compile(
-    r"\bevict|preempt|PodGC|node no longer exists|node (?:is )?shut(?:ting)? ?down|NodeShutdown|pod deleted|"
-    "node .{0,60}(?:not found|lost)|imminent node",
-    re.IGNORECASE,
-)
-# hetida designer names the stage and the exception; a data source that is down ends as a plain 500 of the runtime.
-# Through the backend, that looks like a worker that was killed.
-ADAPTER = re.compile(r"LOADING_DATA_FROM_ADAPTERS|SENDING_DATA_TO_ADAPTERS|Adapter\w*(?:Exception|Error)")
-PLAIN_500 = re.compile(r"HTTP 500 · Internal Server Error")
-BARE_500 = re.compile(f"{PLAIN_500.pattern}|HTTP 500 · Failure while calling the runtime")
 _LEAST_SHARE = 0.005
 FEW_ACCEPTED = 5  # submissions that a rate needs
 
@@ -85,10 +50,9 @@ def adapter_failures(timeline: Timeline) -> tuple[list[Failure], list[Failure]]:
 
     Where none names an adapter, only plain 500s of hetida designer count.
     """
-    failed = failures(timeline)
-    named = [f for f in failed if f.says(ADAPTER)]
+    named = failures_for(timeline, "adapter-errors")
     if not named and timeline.plan.target != "hetida":
         return [], []
-    bare = [f for f in failed if f.says(BARE_500 if named else PLAIN_500) and not f.says(ADAPTER)]
+    bare = failures_for(timeline, "runtime-error", *(("runtime-call-failed",) if named else ()))
     few = len(named) + len(bare) < _LEAST_SHARE * max(len(timeline.runs), 1)
     return ([], []) if few else (named, bare)

@@ -3,10 +3,10 @@
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.concentration import concentration
 from harness.analysis.waits.failures import failures, group
-from harness.analysis.waits.stated import failed_for, failed_for_others
+from harness.analysis.waits.stated import causes, failed_for, told
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke
-from harness.detectors.error_texts import BARE_500, adapter_failures
+from harness.detectors.error_texts import adapter_failures
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 
@@ -21,16 +21,15 @@ USES = {
 NOT_INJECTED = "every fault of the simulator has a detector of its own"
 
 _MOST_GROUPS = 5
-# Rows of the catalogue that say only that something failed, of which other detectors know more.
-_ELSEWHERE = ("killed", "store-unwritten", "store-unread", "store-error", "evicted", "pod-deleted")
 RUN_LABELS = {"kfp": "pipeline/runid", "argo": "workflows.argoproj.io/workflow"}  # of a run's pods, by target
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Failures whose messages match none of the known causes."""
-    known = (BARE_500,) if any(adapter_failures(timeline)) else ()
-    stated = failed_for_others(timeline) | failed_for(timeline, *_ELSEWHERE)
-    unexplained = [f for f in failures(timeline) if f.row not in stated and not f.says(*known)]
+    stated = {run for each in causes(timeline) if each.row and told(each.row) for run in each.failed}
+    if any(adapter_failures(timeline)):
+        stated |= failed_for(timeline, "runtime-error", "runtime-call-failed")
+    unexplained = [f for f in failures(timeline) if f.row not in stated]
     if not unexplained:
         return []
     share = len(unexplained) / max(len(timeline.runs), 1)

@@ -9,11 +9,11 @@ import orjson
 import pandas as pd
 
 from harness.analysis.timeline import Bools, Timeline, floats
-from harness.analysis.waits.failures import Failure, failures, own_events
-from harness.analysis.waits.stated import failed_for_others
+from harness.analysis.waits.failures import Failure, own_events
+from harness.analysis.waits.stated import failed_for_others, failures_for
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke, slowed
-from harness.detectors.error_texts import EVICTED, KILLED, NODE_PRESSURE, OUT_OF_MEMORY, require_reasons
+from harness.detectors.error_texts import require_reasons
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import REQUESTED_MEMORY_BYTES
 
@@ -37,9 +37,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     own, others = own_events(timeline), failed_for_others(timeline, NAME)
     told = timeline.runs["run"].iloc[sorted(others)]
     killed = own[_is_killed(own) & ~own["run"].isin(told).to_numpy(dtype=bool)]
-    failed = [f for f in failures(timeline) if f.says(OUT_OF_MEMORY) and f.row not in others]
+    failed = failures_for(timeline, NAME)
     found = [_of_steps(timeline, killed, failed)] if len(killed) or failed else []
-    if not found and (suspects := [f for f in failures(timeline) if f.row not in others and _is_suspect(timeline, f)]):
+    if not found and (suspects := [f for f in failures_for(timeline, "killed") if not _lost(timeline, f)]):
         found = [_of_suspects(timeline, suspects)]
     platforms = sorted(set(_platforms_own(timeline)))
     if not found and not platforms:
@@ -59,11 +59,6 @@ def _platforms_own(timeline: Timeline) -> Iterator[str]:
     for pod, run in zip(events["object"], events["run"].fillna(""), strict=True):
         if not run and pod not in of_runs:
             yield str(pod)
-
-
-def _is_suspect(timeline: Timeline, failure: Failure) -> bool:
-    """Killed with SIGKILL, and no eviction or lost node explains it."""
-    return failure.says(KILLED) and not failure.says(EVICTED, NODE_PRESSURE) and not _lost(timeline, failure)
 
 
 def _lost(timeline: Timeline, failure: Failure) -> bool:

@@ -3,14 +3,13 @@
 Refusals say so, and the amounts that the API server counts.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.quota_use import UsedUp, used_up
-from harness.analysis.waits.quota_waits import QUOTA_EXCEEDED, Refusal, quota_waits, refusals
+from harness.analysis.waits.quota_waits import ROW, Refusal, quota_waits, refusals
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.slow_controller import BY_WORKFLOWS
@@ -19,6 +18,7 @@ from harness.model.inert import shell_word
 from harness.model.phases import QUOTA_AMOUNT
 from harness.model.records import Outcome
 from harness.model.units import counted, format_bytes
+from harness.reasons import builtin_row
 
 NAME = "quota"
 SEEN = ("real: quota-pods",)
@@ -31,7 +31,6 @@ FAULTS = ("quota",)
 MIN_OF_WAITS = 0.5  # of the time that runs wait for pods: then most of it is the quota's
 _FIX = "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help."
 _SOURCES = (Capability.WORKFLOWS, Capability.POD_EVENTS)
-_AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})")  # in the API server's message
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -56,7 +55,7 @@ def _of_answers(timeline: Timeline) -> Iterator[Refusal]:
     due, rejected = floats(runs, "due_s"), (runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)
     for row in np.flatnonzero(rejected).tolist():
         message, tenant = str(runs["error"].iat[row] or ""), str(runs["tenant"].iat[row])
-        if QUOTA_EXCEEDED.search(message):
+        if builtin_row(ROW).search(message) is not None:
             namespace = tenant if tenant in timeline.plan.tenants else timeline.namespace
             yield Refusal(row, "", float(due[row]), message, tenant, namespace, answer=True)
 
@@ -95,7 +94,8 @@ def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
     tenant = namespace in {each.tenant for each in said}
     who = f"Tenant {namespace} has no quota left" if tenant else f"The namespace {namespace} has no quota left"
     what = "pods, and their runs wait" if pods else "runs" if answers else "pods"
-    room = next(filter(None, (_room(each.message) for each in said)), "")
+    amounts = next(filter(None, (each.room for each in said)), {})
+    room = ", ".join(f"{name}: {used} of {most} used" for name, (used, most) in [*amounts.items()][:3])
     name, place = shell_word(quota), shell_word(namespace)
     return Finding(
         NAME,
@@ -135,12 +135,3 @@ def _evidence(pods: Sequence[Refusal], others: Sequence[Refusal], answers: Seque
 def _whose(refusals: Sequence[Refusal]) -> str:
     tenants = sorted({each.tenant for each in refusals} - {""})
     return f" of {' and '.join(tenants[:3])}" if tenants else ""
-
-
-def _room(message: str) -> str:
-    """What is used of each exceeded resource, as in ``requests.cpu: 20 of 20 used``; "" if the message doesn't say."""
-    amounts = _AMOUNTS.search(message)
-    if amounts is None:
-        return ""
-    used, most = (dict(part.split("=", 1) for part in text.split(",") if "=" in part) for text in amounts.groups())
-    return ", ".join(f"{name}: {used.get(name, '?')} of {most[name]} used" for name in list(most)[:3])

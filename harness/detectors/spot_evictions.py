@@ -6,11 +6,10 @@ import numpy as np
 
 from harness.analysis.capacity.autoscaling import TAKEN_BACK
 from harness.analysis.timeline import Bools, Timeline, distinct, floats
-from harness.analysis.waits.failures import failures
+from harness.analysis.waits.stated import failed_for
 from harness.analysis.waits.wasted_work import lost_with_node
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke, moment, slowed
-from harness.detectors.error_texts import EVICTED
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import UNSCHEDULABLE
 from harness.model.units import counted, format_duration
@@ -39,7 +38,8 @@ def _under_steps(timeline: Timeline) -> list[Finding]:
     spot = float(_of_spot(timeline, names).mean())
     worked = float(np.nansum(floats(timeline.pods, "end_s") - floats(timeline.pods, "start_s")))
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
-    failed = [f for f in failures(timeline) if f.says(EVICTED)]
+    words = [row.name for row in timeline.catalogue.rows if NAME in row.yields_to]
+    failed = failed_for(timeline, *words)
     share = len(failed) / max(len(timeline.runs), 1)
     repeated = lost.size / distinct(timeline.pods["pod"].to_numpy())
     if not failed and (wasted < _LEAST * worked or repeated < _LEAST):

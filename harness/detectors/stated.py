@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.concentration import concentration
-from harness.analysis.waits.stated import SPOKEN_OF, Cause, blocked, causes
+from harness.analysis.waits.stated import Cause, blocked, causes, told
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
@@ -30,13 +30,6 @@ BY_CATALOGUE = True
 FAULTS = ("db-connections", "db-full", "image-missing", "node-pressure")
 UNKNOWN = "unknown-reason"
 
-# Rows that a detector explains better, by name.
-_BY_STORE, _BY_SPOT = {"store-unreachable-from-old-nodes": 0.0, "store-full": 0.0}, {"spot-evictions": 0.0}
-EXPLAINED_ROWS = {"store-unreachable": _BY_STORE} | dict.fromkeys(
-    ("node-gone", "node-shutdown", "node-lost", "node-not-ready", "taint-eviction", "evicted-by-taint-manager",
-     "node-status-unknown", "evicted"),
-    _BY_SPOT,
-)  # fmt: skip
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds
 _SURE, _GENERAL, _SHARED, _UNKNOWN = 0.95, 0.7, 0.6, 0.55
 _MOST_UNKNOWN, _MOST_NODES = 3, 3
@@ -65,7 +58,7 @@ def _elsewhere(cause: Cause, *, waits: bool) -> bool:
     row = cause.row
     if row is None or row.nodes_help:
         return row is not None
-    return row.general and row.layer in SPOKEN_OF and not (waits or cause.stuck)
+    return not (told(row) or waits or cause.stuck)
 
 
 def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import Failure, failures
-from harness.detectors.error_texts import BARE_EXIT
+from harness.analysis.waits.stated import failures_for
 from harness.model.phases import LAUNCHER_ERROR
 
 # Why a failed step's reason may be unknown, and what shows it.
@@ -16,7 +16,7 @@ UNREAD = (
 
 def bare(timeline: Timeline) -> list[Failure]:
     """The runs of which nothing but a step's exit code is known."""
-    return [f for f in failures(timeline) if f.texts and all(BARE_EXIT.fullmatch(text) for text in f.texts)]
+    return failures_for(timeline, "step-failed")
 
 
 def share_of_runs(timeline: Timeline, said: Sequence[Failure]) -> float:

@@ -9,10 +9,10 @@ import pandas as pd
 from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
-from harness.analysis.waits.stated import failed_for_others
+from harness.analysis.waits.stated import failed_for, failures_for, words_of
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
-from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN, require_reasons
+from harness.detectors.error_texts import require_reasons
 from harness.detectors.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
@@ -32,6 +32,9 @@ FAULTS = ("store-full",)
 _GIB = 2**30
 _LEAST_CONFIDENCE = 0.3
 _AMBIGUOUS = 0.5  # full or unreachable, or another error
+# Rows of the catalogue: writes that failed, and what a full store may answer as well.
+_UNWRITTEN = ("store-write-error", "store-unwritten")
+_AS_WELL = ("store-unreachable", "store-error", "store-node-missing")
 _PROBED = 0.9  # the store rejected the observer's own object
 _FEW_NODES = 4
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
@@ -41,12 +44,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     """Failure messages, the volume's free space, the store's answer to a probe, and which came first."""
     watched = [volume for volume in volumes(timeline) if volume.of_store]
     full = [volume for volume in watched if volume.full]
-    # An unreachable store counts as full only if its volume is full: that then explains it.
-    elsewhere = failed_for_others(timeline, NAME, "store-unreachable", "store-node-missing")
-    failed = [
-        f for f in failures(timeline)
-        if f.says(STORE_FULL) or (f.row not in elsewhere and f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
-    ] or _after(full, bare(timeline))  # fmt: skip
+    # A store that was not reached counts as full only if its volume is.
+    said = (NAME, *_UNWRITTEN, *(_AS_WELL if full else ()))
+    failed = failures_for(timeline, *said) or _after(full, bare(timeline))
     rejected = _rejected_probes(timeline)
     if not failed and not full and not len(rejected):
         if not watched:
@@ -56,8 +56,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     # A claim's volume can be expanded; the store's own disk metrics describe the same space under another name.
     volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(watched)
-    explicit = any(f.says(STORE_FULL) for f in failed)
-    answered = any(f.says(STORE_ANSWERED) for f in failed)
+    explicit, answered = (bool(failed_for(timeline, name)) for name in (NAME, _UNWRITTEN[0]))
     sure = _confidence(volume, failed=bool(failed), explicit=explicit, answered=answered)
     confidence = max(sure, _PROBED if len(rejected) else 0.0)
     if confidence < _LEAST_CONFIDENCE:
@@ -166,10 +165,9 @@ def _of_messages(timeline: Timeline, failed: list[Failure], share: float) -> tup
     if not failed:
         return ()
     total = max(len(failures(timeline)), 1)
-    said = [text for f in failed for text in f.texts]
     assumed = round(share * len(timeline.runs)) - len({f.row for f in failed})
     counting = f", counting {assumed:,} whose logs were not read" if assumed else ""
-    example = next((text for known in (STORE_FULL, UNWRITTEN) for text in said if known.search(text)), said[0])
+    example = words_of(timeline, NAME, *_UNWRITTEN, *_AS_WELL, "step-failed")
     return (
         Evidence(
             f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{short(example)}”",

@@ -11,11 +11,10 @@ import orjson
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
-from harness.analysis.waits.failures import failures
+from harness.analysis.waits.stated import failed_for
 from harness.analysis.waits.storing import SLOW, Storing, storing
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
-from harness.detectors.error_texts import STORE_FULL, UNWRITTEN
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_PROBE_SECONDS, STORE_REQUEST_SECONDS, STORING, UPLOAD_SECONDS
 from harness.model.units import format_duration
@@ -40,7 +39,7 @@ _SURE, _FAILING, _BY_REQUESTS = 0.95, 0.4, 0.85
 def detect(timeline: Timeline) -> list[Finding]:
     """Storing takes a large share of the runs' time; failing writes may take long for another reason."""
     stored, share = storing(timeline), critical_path(timeline).storing
-    failing = any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline))
+    failing = bool(failed_for(timeline, "store-full", "store-write-error", "store-unwritten"))
     requests = tuple(_slow_requests(timeline))
     if share >= SLOW and stored.slow_s >= _LEAST_S and (stored.logs or requests):
         title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs"

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from harness.analysis.services.volumes import volumes
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.failures import failures
+from harness.analysis.waits.failures import Failure
+from harness.analysis.waits.stated import failed_for, failures_for, words_of
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
-from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN, require_reasons
+from harness.detectors.error_texts import require_reasons
 from harness.detectors.store_failures import share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
@@ -24,6 +25,7 @@ USES = {
 FAULTS = ("store-unreachable-from-old-nodes",)
 
 _OFTEN, _SELDOM = 0.5, 0.05
+_ROWS = ("store-unreachable", "store-unwritten")  # of the catalogue
 _CHECK = (
     "Check that the store's pod runs, that its service has endpoints, and that no network policy blocks the steps. If "
     "its pod was restarted, replace the steps' nodes: their connections stay broken."
@@ -50,19 +52,19 @@ class Side:
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Outputs could not be written though the volume had room: the store was unreachable, at least from some nodes."""
-    lost = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL, STORE_ANSWERED)]
+    lost = failures_for(timeline, *_ROWS)
     if not lost:
         require_reasons(timeline)
     watched = [volume for volume in volumes(timeline) if volume.of_store]
     if not lost or any(volume.full for volume in watched):
         return []
-    unreached = any(f.says(UNREACHED) for f in lost)
+    unreached = bool(failed_for(timeline, _ROWS[0]))
     if not unreached and not any(f.nodes for f in lost):
         raise CannotJudgeError("the nodes of the failed steps were not observed")
-    bad, good = _sides(timeline)
+    bad, good = _sides(timeline, lost)
     share = share_of_runs(timeline, lost)
     split = bool(bad.nodes) and bad.rate >= _OFTEN and good.rate <= _SELDOM and good.runs > 0
-    example = next(t for f in lost for t in f.texts if UNWRITTEN.search(t))
+    example = words_of(timeline, *_ROWS)
     where = f" from {counted(len(bad.nodes), 'node')}" if split else ""
     facts = [
         Evidence(f"{len(lost):,} runs failed with “{short(example)}”", float(len(lost)), "runs", "events", "kind = Run")
@@ -90,13 +92,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]
 
 
-def _sides(timeline: Timeline) -> tuple[Side, Side]:
+def _sides(timeline: Timeline, lost: list[Failure]) -> tuple[Side, Side]:
     """The nodes on which most runs fail because the store is unreachable, and the others."""
     failed: dict[str, set[int]] = {}
-    for failure in failures(timeline):
-        if failure.says(UNWRITTEN):
-            for node in failure.nodes:
-                failed.setdefault(node, set()).add(failure.row)
+    for failure in lost:
+        for node in failure.nodes:
+            failed.setdefault(node, set()).add(failure.row)
     pods = timeline.pods[(timeline.pods["row"] >= 0) & (timeline.pods["node"] != "")]
     runs = {str(node): set(rows) for node, rows in pods.groupby("node", sort=True)["row"]}
     bad = {node for node, rows in runs.items() if len(failed.get(node, ())) >= _OFTEN * len(rows)}

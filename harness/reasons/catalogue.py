@@ -28,28 +28,13 @@ WITH_REASON = frozenset(
     {"kubelet-event", "waiting", "terminated", "pod-condition", "pod-status", "node-condition", "event", "autoscaler"}
 )  # fmt: skip
 SOURCES = WITH_REASON | {SCHEDULER, "admission", "workflow", "log", "platform"}
-_SEARCHED = ("workflow", *sorted(SOURCES - {SCHEDULER, "workflow"}))  # Argo's own words first
+_SEARCHED = tuple(sorted(SOURCES - {SCHEDULER}))
 LAYERS = (
     "pipeline", "registry", "scheduler", "network", "volumes", "admission", "quota", "autoscaler", "store", "database",
     "node", "platform",
 )  # fmt: skip
 DELAYS, FAILS, BLOCKS = EFFECTS = ("delays", "fails", "blocks")
 _REQUIRED = ("name", "source", "cause", "layer", "effect", "fix", "show", "link")
-_KEYS = frozenset(
-    {
-        *_REQUIRED,
-        "reason",
-        "pattern",
-        "general",
-        "nodes_help",
-        "beside",
-        "change",
-        "examples",
-        "counter",
-        "seen",
-        "about",
-    }
-)
 # What only looks, and with no other kubeconfig, whose plugins are programs, nor another server.
 _OPTION = (
     r"-[AcLlno]|"
@@ -58,7 +43,8 @@ _OPTION = (
 _LOOKS = re.compile(rf"kubectl (?:-n \S+ )?(?:describe|events|get|logs|top)(?: (?:{_OPTION}|[^\s-]\S*))*")
 _PLAIN = re.compile(r"(?:[\w .,:/@=-]|\[\*\]|\{(?:[\w.]|\[\*\])+\})*")
 _OF_TEXT = ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen", "about")
-_OF_TEXTS = ("source", "reason", "show", "change", "examples")
+_OF_TEXTS = ("source", "reason", "yields_to", "show", "change", "examples")
+_KEYS = frozenset({*_REQUIRED, *_OF_TEXT, *_OF_TEXTS, "general", "nodes_help", "beside", "counter"})
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 # The scheduler's message: "0/4 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {a: b}. …".
@@ -90,6 +76,12 @@ class Row:
     seen: str = ""
     about: str = "Pod"
     examples: tuple[str, ...] = ()
+    yields_to: tuple[str, ...] = ()
+
+    def search(self, words: str) -> Mapping[str, str] | None:
+        """What the pattern's groups caught in a text; none where it is not found."""
+        found = _compiled(self.pattern).search(words)
+        return {name: caught for name, caught in found.groupdict().items() if caught} if found else None
 
     def filled(self, template: str, groups: Mapping[str, str]) -> str:
         """A title or command with the pattern's groups; other braces stay."""
@@ -122,6 +114,7 @@ class Catalogue:
         self._of_source: dict[tuple[str, str], tuple[Row, ...]] = {}
         self._known: dict[str, Match] = {}
         self._by_name = {row.name: row for row in self.rows}
+        self._place = {row.name: k for k, row in enumerate(self.rows)}
 
     def named(self, name: str) -> Row | None:
         """The row of this name; none if there is none."""
@@ -137,13 +130,17 @@ class Catalogue:
         return found
 
     def search(self, words: str) -> Match:
-        """The row for words whose source is not known, such as those that Argo passes on: one of a cause goes first."""
+        """The row for words whose source is not known, such as those that Argo passes on."""
         reason = words.partition(": ")[0]
         found = (
             self.match(f"{source}/{reason}" if source in WITH_REASON and reason == words else _as_of(source, words))
             for source in _SEARCHED
         )
-        return min(found, key=lambda match: (match.row is None, match.rank))
+        return min((match for match in found if match.row), key=self.place, default=Match(None))
+
+    def place(self, match: Match) -> tuple[int, int]:
+        """Which of several matches tells most: a cause, then a text that nobody knows; of rows the first one."""
+        return match.rank, self._place.get(match.row.name, 0) if match.row else 0
 
     def _match(self, text: str) -> Match:
         source, reason, words = parsed(text)
@@ -153,9 +150,8 @@ class Catalogue:
                 row for row in self.rows if source in row.sources and _takes(row, source, reason)
             )
         for row in self._of_source[key]:
-            found = _compiled(row.pattern).search(words)
-            if found:
-                return Match(row, {name: caught for name, caught in found.groupdict().items() if caught})
+            if (groups := row.search(words)) is not None:
+                return Match(row, groups)
         return Match(None)
 
 
@@ -218,6 +214,13 @@ def builtin() -> Catalogue:
     return Catalogue(rows_of(yaml.load(text, loader), "reasons.yaml"))  # noqa: S506  # both are safe loaders
 
 
+def builtin_row(name: str) -> Row:
+    """The row of this name that is part of the package."""
+    found = builtin().named(name)
+    assert found is not None, name
+    return found
+
+
 def merged(own: Sequence[Row]) -> Catalogue:
     """The built-in catalogue behind a user's rows; a row replaces the built-in one of its name.
 
@@ -263,6 +266,7 @@ def _row(raw: Any, number: int, where: str, lines: Mapping[KeyPath, int]) -> Row
         reasons=given["reason"], pattern=texts["pattern"], general=bool(raw.get("general")),
         nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")),
         change=given["change"], seen=texts["seen"], about=texts["about"] or "Pod", examples=given["examples"],
+        yields_to=given["yields_to"],
     )  # fmt: skip
 
 

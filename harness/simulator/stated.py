@@ -31,8 +31,9 @@ _MOMENTS = {
     "workflow": CREATION, "platform": SUBMISSION,
 }  # fmt: skip
 _DELETED = frozenset({"pod-condition", "event", "autoscaler"})  # sources that state why a pod is taken away
-_OF_STATES = re.compile(r"Err|BackOff|Invalid|Unavailable|HookError|CreateContainer|RunContainer|SidecarOutlives")
+_OF_STATES = re.compile(r"Err|\wBackOff|Invalid|Unavailable|HookError|CreateContainer|RunContainer|SidecarOutlives")
 _ENDS = ("Error", "OOMKilled", "StartError", "ContainerCannotRun", "ContainerStatusUnknown")
+_KILLED = frozenset({"OOMKilled", "ContainerStatusUnknown"})  # of which the kubelet writes 137
 _UNBOUND, _GATED = (
     "pod has unbound immediate PersistentVolumeClaims",
     "Scheduling is blocked due to non-empty scheduling gates",
@@ -210,7 +211,7 @@ class Statements:
                 return
             known, reason = _EXIT_CODE.search(text), _reason(row, "terminated")
             code = _NOT_STARTED if reason in {"StartError", "ContainerCannotRun"} else LAUNCHER_FAILED
-            code = _SIGKILLED if reason == "OOMKilled" or "terminated" not in row.sources[:1] + row.sources else code
+            code = _SIGKILLED if reason in _KILLED or "terminated" not in row.sources else code
             shown = "" if known or text == reason else text
             kubelet.finish(pod, int(known[2]) if known else code, known[1] if known else reason, shown)
 
@@ -236,7 +237,8 @@ class Statements:
 
 
 def _words(row: Row) -> Words:
-    reason, state = _reason(row, row.sources[0]), _reason(row, "waiting") if "waiting" in row.sources else ""
+    source = "kubelet-event" if row.sources[0] == "waiting" else row.sources[0]  # which tells of such a state
+    reason, state = _reason(row, source), _reason(row, "waiting") if "waiting" in row.sources else ""
     return Words(row.sources[0], reason, row.examples[0], state, row.about)
 
 

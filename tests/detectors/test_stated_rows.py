@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.waits.stated import SPOKEN_OF
-from harness.detectors import detectors, diagnose, stated
+from harness.detectors import detectors, diagnose
 from harness.reasons import Row, builtin
 from harness.simulator.faults import inject, parse_fault
 from harness.simulator.profile.file import load_profile
@@ -21,43 +21,31 @@ OF_NODES = {"nodes-exhausted", "autoscaler-at-max"}
 # Of the same cause, by name.
 SAME = {
     "untolerated-taints": {"system-nodes-only"},  # the one taint of the observed nodes that steps do not tolerate
-} | {row: {*names} for row, names in stated.EXPLAINED_ROWS.items()}
+}
 
 
-def found(row: Row) -> list[str]:
-    """The causes that a report names, the first one first: half of the runs are hit."""
+def found(*rows: Row) -> list[str]:
+    """The causes that a report names, the first one first: each row is stated about two runs, and two are spared."""
+    runs = 2 * len(rows) + 2
     with tempfile.TemporaryDirectory() as place:
         watched = WatchedPlatform(Path(place) / "runs", replace(load_profile("demo"), caching=False))
-        fault = parse_fault(f"stated:{row.name}")
-        assert fault is not None
-        inject(watched.platform, fault)
-        findings = diagnose(watched.load(4, 2.0, 330.0)).findings
+        for row in rows:
+            fault = parse_fault(f"stated:{row.name}:{2 / runs}")
+            assert fault is not None
+            inject(watched.platform, fault)
+        findings = diagnose(watched.load(runs, 2.0, 330.0)).findings
     return [finding.name for finding in findings if finding.name not in DOUBTS]
 
 
 def names(row: Row) -> set[str]:
     """The findings that a row may lead to."""
     others = OF_GENERAL if row.general and row.layer in SPOKEN_OF else set()
-    return {row.name, *SAME.get(row.name, ()), *others, *(OF_NODES if row.nodes_help else ())}
-
-
-# What stands in the way of each; strict, so that a row leaves as soon as it comes first.
-INSTEAD = {
-    "container-create-failed": "`failures` quotes it as the step's own end",
-    "container-status-lost": "`failures` quotes it as the step's own end",
-    "gpu-memory": "the row `node-capacity-race` takes the kubelet's words",
-    "pod-deleted": "nothing is named, and why was not found out",
-    "step-disk-full": "`store-full` takes a full disk of the step for the store's",
-    "store-error": "nothing is named, and why was not found out",
-    "store-unread": "nothing is named, and why was not found out",
-}
+    return {row.name, *SAME.get(row.name, ()), *row.yields_to, *others, *(OF_NODES if row.nodes_help else ())}
 
 
 def _case(number: int, name: str) -> object:
     """All rows take two minutes of CPU, so every run walks a third of them, and ``-m soak`` the others."""
     marks = [pytest.mark.soak] if number % 3 else []
-    if name in INSTEAD:
-        marks.append(pytest.mark.xfail(reason=INSTEAD[name], strict=True))
     return pytest.param(name, marks=marks)
 
 

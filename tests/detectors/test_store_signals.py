@@ -12,7 +12,6 @@ from harness.analysis.waits.failures import failures
 from harness.analysis.waits.storing import logged_pods, storing
 from harness.analysis.waits.waits import waits
 from harness.detectors import diagnose
-from harness.detectors.error_texts import BARE_EXIT
 from harness.model import Event, Plan, Sample, Scenario, Span
 from harness.model.phases import (
     POD_LOGS,
@@ -23,6 +22,7 @@ from harness.model.phases import (
     UPLOAD_SECONDS,
 )
 from harness.model.sampling import Sampling
+from harness.reasons import builtin
 from harness.simulator.fast import Arrival, recorder, simulate
 from harness.simulator.faults import parse_fault
 from harness.simulator.profile import ArtifactStore, Profile
@@ -146,7 +146,8 @@ def test_a_full_store_that_cannot_even_take_logs_is_named_from_what_wait_reports
     ],
 )
 def test_texts_without_a_reason_are_known(text: str, says_nothing: bool) -> None:
-    assert bool(BARE_EXIT.fullmatch(text)) is says_nothing
+    row = builtin().search(text).row
+    assert (row is not None and row.name == "step-failed") is says_nothing
 
 
 def test_logs_of_other_peoples_runs_and_logs_read_twice_do_not_count() -> None:

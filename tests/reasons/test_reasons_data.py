@@ -11,8 +11,8 @@ import yaml
 
 _ROWS: list[dict[str, Any]] = yaml.safe_load(files("harness.reasons").joinpath("reasons.yaml").read_text())["reasons"]
 _KEYS = (
-    "name", "source", "about", "reason", "pattern", "general", "cause", "layer", "effect", "nodes_help", "beside", "fix", "show",
-    "change", "link", "seen", "examples", "counter",
+    "name", "source", "about", "reason", "pattern", "general", "cause", "layer", "effect", "yields_to", "nodes_help", "beside", "fix",
+    "show", "change", "link", "seen", "examples", "counter",
 )  # fmt: skip
 _REQUIRED = {"name", "source", "cause", "layer", "effect", "fix", "show", "link", "examples"}
 _WITH_REASON = {

@@ -4,7 +4,6 @@ A rate caps the throughput of runs: N runs take at least N / rate. The room on a
 number. What a test did not reach is unknown, and no cap.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,8 +14,7 @@ from harness.analysis.capacity.bounds import ADAPTERS, bounds
 from harness.analysis.ledger import ledger
 from harness.analysis.services.volumes import volumes
 from harness.analysis.timeline import Timeline, beginnings, floats
-from harness.analysis.timeline.columns import containing
-from harness.analysis.waits.failures import own_events
+from harness.analysis.waits.quota_waits import refusals
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.model.phases import RUNNING
 from harness.model.units import counted, format_bytes, format_duration
@@ -27,8 +25,6 @@ _FEW = 10  # runs: what they write is their own, and not the volume's other user
 # Bounds that more nodes or a larger test move. Loads take long at slow adapters, and where workers are busy with other
 # executions: tests on one number of replicas can't tell, and a cap would deny what more replicas do.
 _OF_NODES = frozenset({"nodes", "runs in flight", ADAPTERS})
-# The API server refuses a pod: exceeded quota: tight, requested: pods=1, used: pods=6, limited: pods=6
-_QUOTA = re.compile(r"exceeded quota:? *([\w.-]*).*?limited: (?:\S+,)?pods=(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +96,8 @@ def _parallelism(timeline: Timeline) -> tuple[Cap, ...]:
 
 def _quota(timeline: Timeline) -> tuple[Cap, ...]:
     """A quota on pods: so many at once, over the pod seconds that a run needs."""
-    messages = own_events(timeline)["message"]
-    told = (_QUOTA.search(str(text)) for text in messages[containing(messages, _QUOTA)])
-    limits = [(match[1], int(match[2])) for match in told if match]
+    told = [(each.quota, each.room.get("pods", ("", ""))[1]) for each in refusals(timeline) if each.row is not None]
+    limits = [(quota, int(most)) for quota, most in told if most.isdecimal()]
     over = int(timeline.is_over.sum())
     if not limits or not over:
         return ()

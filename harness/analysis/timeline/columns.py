@@ -1,8 +1,7 @@
 """Columns of frames as arrays, and positions in them."""
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -51,13 +50,22 @@ def within(values: "pd.Series[str]", among: Iterable[str]) -> Bools:
     return np.asarray(pc.is_in(pa.array(values, pa.string()), value_set=known, skip_nulls=True).to_numpy(False))
 
 
-def containing(texts: "pd.Series[str]", pattern: "re.Pattern[str]") -> Bools:
-    """Whether the pattern is found in each text; missing ones are "". Equal texts, as events repeat them, are one."""
+class Pattern(Protocol):
+    """What is searched for in texts: a regular expression, or a row of the catalogue."""
+
+    def search(self, text: str, /) -> object | None:
+        """What was found; none where it is not there."""
+        ...
+
+
+def containing(texts: "pd.Series[str]", *patterns: Pattern) -> Bools:
+    """Whether a pattern is found in each text; missing ones are "". Equal texts, as events repeat them, are one."""
     column = pa.array(texts, pa.string()).fill_null("")
     # A large column comes in chunks, each of which would have a dictionary of its own.
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     known = whole.dictionary_encode()
-    found = np.array([pattern.search(text) is not None for text in known.dictionary.to_pylist()], dtype=np.bool_)
+    each = known.dictionary.to_pylist()
+    found = np.array([any(one.search(text) is not None for one in patterns) for text in each], dtype=np.bool_)
     return np.asarray(found[known.indices.to_numpy()], dtype=np.bool_)
 
 

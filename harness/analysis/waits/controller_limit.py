@@ -7,7 +7,6 @@ workflows may tell: a node is there before its pod is requested, so that a pod l
 and a node that comes late waited for a worker.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +21,7 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_settings import DEFAULTS, settings
 from harness.analysis.waits.failures import own_events
 from harness.model.phases import QPS, REQUEUE_TIME, WORKFLOW_WORKERS
+from harness.reasons import builtin_row
 
 WORKFLOW_QUEUE, CLEANUP_QUEUE = "workflow_queue", "pod_cleanup_queue"
 CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S = "argo_client_wait_s", "argo_resource_wait_s", "argo_queue_wait_s"
@@ -47,7 +47,7 @@ _LEAST_QUEUE, _QUEUED_SAMPLES = 2, 2
 _PODS = 20  # that were compared with their nodes
 _EVEN, _MOSTLY, _SAMPLES = 0.15, 0.7, 3
 _ARGOS = ("workflow", "cronworkflow", "clusterworkflow")  # kinds of argoproj.io begin with these
-_HELD = re.compile(r"Waiting for \S+ lock|postponed because too many workflows|exceeded quota")
+_HELD = ("lock-wait", "workflows-postponed", "quota")  # rows of the catalogue
 
 
 class Limit(StrEnum):
@@ -285,7 +285,7 @@ def _is_even(rate: Floats) -> bool:
 
 def _late_s(timeline: Timeline) -> float | None:
     """The median time from a node's start to its pod's creation: their names end in the same hash."""
-    if not timeline.described.size or containing(own_events(timeline)["message"], _HELD).any():
+    if not timeline.described.size or containing(own_events(timeline)["message"], *map(builtin_row, _HELD)).any():
         return None
     pods, tasks, chosen = timeline.pods, timeline.tasks, np.zeros(len(timeline.runs), dtype=np.bool_)
     chosen[timeline.described] = True

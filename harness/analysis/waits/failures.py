@@ -49,10 +49,6 @@ class Failure:
     nodes: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
-    def says(self, *patterns: re.Pattern[str]) -> bool:
-        """Whether any of its texts matches any of the patterns."""
-        return any(pattern.search(text) for text in self.texts for pattern in patterns)
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

@@ -16,13 +16,13 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
-
-QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
+from harness.reasons import builtin_row
 
 # kube-apiserver: "pods "NAME" is forbidden: exceeded quota: QUOTA, requested: pods=1, used: pods=6, limited: pods=6"
 # (its plugin resourcequota).
 _POD = re.compile(r'pods "([^"]{1,253})" is forbidden')
-_NO_NAME = "quota"
+ROW = "quota"  # of the catalogue
+_AMOUNTS = re.compile(r"used: ([\w./=,-]{1,400}), limited: ([\w./=,-]{1,400})")
 LOOKS_S = 10.5  # to the controller's next look at a workflow, with the request that creates the pod
 _AT_ONCE_S = 2.0  # in which a quick controller creates a new workflow's first pod
 _READ = 0.15  # of the workflows that wait: one is read every few seconds
@@ -54,15 +54,23 @@ class Refusal:
     @property
     def quota(self) -> str:
         """The quota's name."""
-        found = QUOTA_EXCEEDED.search(self.message)
-        return (found[1] if found else "") or _NO_NAME
+        return (builtin_row(ROW).search(self.message) or {}).get("quota", ROW)
+
+    @property
+    def room(self) -> dict[str, tuple[str, str]]:
+        """What is used of each exceeded resource, and its limit; empty if the message doesn't say."""
+        amounts = _AMOUNTS.search(self.message)
+        if amounts is None:
+            return {}
+        used, most = (dict(part.split("=", 1) for part in text.split(",") if "=" in part) for text in amounts.groups())
+        return {name: (used.get(name, "?"), limit) for name, limit in most.items()}
 
 
 @remembered
 def refusals(timeline: Timeline) -> tuple[Refusal, ...]:
     """Messages about this test's pods, and about workloads that are no run's."""
     events, runs, tenants = timeline.events, timeline.runs, timeline.plan.tenants
-    said = events[containing(events["message"], QUOTA_EXCEEDED)]
+    said = events[containing(events["message"], builtin_row(ROW))]
     if not len(said):
         return ()
     row_of = {name: row for row, name in enumerate(runs["run"])}

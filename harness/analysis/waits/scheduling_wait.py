@@ -1,6 +1,5 @@
 """Unschedulable pods: how much of the runs' time they cost, what was missing, and what the autoscaler did."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CLAIM_FAILED, PROVISIONING, UNSCHEDULABLE
-from harness.reasons import stated
+from harness.reasons import parsed, stated
+from harness.reasons.catalogue import SCHEDULER, predicates
 
 FAILED_SCHEDULING = "FailedScheduling"
 # Reasons and messages of cluster-autoscaler (its scale-up events, and its reasons for skipping a node group) and of
@@ -28,7 +28,6 @@ _FAILED_SCALE_UP = frozenset(
 )  # fmt: skip
 _MAY_SAY_MAX = frozenset({NOT_TRIGGERED_SCALE_UP, FAILED_SCHEDULING, "MaxNodesTotalReached"})
 _BACKS_OFF, _AT_MAX = "autoscaler-failing", "autoscaler-at-max"  # rows of the catalogue
-_LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +103,10 @@ def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
     events = timeline.events[timeline.events["reason"] == FAILED_SCHEDULING]
     found: Counter[str] = Counter()
     for message, count in zip(events["message"], floats(events, "count").tolist(), strict=True):
-        for lack in set(_LACKS.findall(message)):
-            found[lack] += int(count)
+        for lack in {part for part, _ in predicates(stated(SCHEDULER, "", str(message)))}:
+            row = timeline.catalogue.match(lack).row
+            if row is not None and row.nodes_help:
+                found[parsed(lack)[2]] += int(count)
     return tuple(found.most_common())
 
 

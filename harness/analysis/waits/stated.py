@@ -5,6 +5,7 @@ the times of all reasons and of what nothing was stated about add up to the phas
 message of the scheduler counts nodes by what keeps the pod off them: its time is divided by these counts.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
 from harness.analysis.timeline.columns import looked_up
 from harness.analysis.timeline.memory import remembered
-from harness.analysis.waits.failures import canonical, failures, own_events
+from harness.analysis.waits.failures import Failure, canonical, failures, own_events
 from harness.analysis.waits.waits import Waits, waits_so_far
 from harness.model.phases import (
     CONTROLLER,
@@ -27,13 +28,15 @@ from harness.model.phases import (
 )
 from harness.model.records import Outcome
 from harness.reasons import Catalogue, Match, Row, stated
-from harness.reasons.catalogue import BLOCKS, FAILS, predicates
+from harness.reasons.catalogue import BLOCKS, FAILS, parsed, predicates
 
 # Messages of a workflow's nodes that only repeat the state of their pods.
 _OF_PODS = ("PodInitializing", "ContainerCreating", "Unschedulable: ")
 _NOT_READY, _UNNAMED = stated("event", "NodeNotReady", "Node is not ready"), "untolerated-taints"
 # Layers of which other detectors speak where no cause was stated.
 SPOKEN_OF = frozenset({"pipeline", "store", "platform", "registry"})
+_CODES = re.compile(r"(?:[Cc]ode|[Ss]tatus|HTTP|Err(?:or|no))\W{1,2}(\d{1,5})\b")
+_UNTOLD = 3  # above all ranks
 _WAITING_TASKS = frozenset({"PENDING", "RUNNING"})
 
 
@@ -298,20 +301,23 @@ def _has_no_pod(timeline: Timeline, run: int) -> bool:
 
 def _of_failures(timeline: Timeline, found: dict[str, Cause]) -> None:
     """Why runs failed: the most telling of what was stated, where a span did not say it already."""
-    known = {run for cause in found.values() if cause.row and not cause.row.general for run in cause.failed}
-    matches: dict[str, Match] = {}  # of texts that differ in names and numbers only
+    known: dict[int, int] = {}  # by run, the rank of the best cause that a span stated
+    for cause in found.values():
+        for run in cause.failed if cause.row else ():
+            known[run] = min(known.get(run, _UNTOLD), Match(cause.row).rank)
+    matches: dict[tuple[str, ...], Match] = {}  # of texts that differ in names and numbers only, other than codes
     for failure in failures(timeline):
-        if failure.row in known:
-            continue
         told = []
         for text in failure.texts:
-            words = canonical(text)
+            words = canonical(text), *_CODES.findall(text)
             if words not in matches:
                 matches[words] = timeline.catalogue.search(text)
             told.append((text, matches[words]))
         if not told:
             continue
-        text, match = min(told, key=lambda each: each[1].rank)
+        text, match = min(told, key=lambda each: timeline.catalogue.place(each[1]))
+        if known.get(failure.row, _UNTOLD) <= match.rank:
+            continue
         cause = _cause(found, stated("workflow", "", text), match)
         cause.texts[stated("workflow", "", text)] += 1
         cause.failed.add(failure.row)
@@ -339,9 +345,26 @@ def refused_for_others(timeline: Timeline) -> Bools:
     return found
 
 
+def told(row: Row) -> bool:
+    """Whether its finding is named where it fails runs; of what says only that something failed, others speak."""
+    return not row.general or row.layer not in SPOKEN_OF or bool(row.yields_to)
+
+
 def failed_for(timeline: Timeline, *names: str) -> set[int]:
     """Rows of runs that failed with the words of these rows of the catalogue."""
     return {run for each in causes(timeline) if each.row and each.row.name in names for run in each.failed}
+
+
+def failures_for(timeline: Timeline, *names: str) -> list[Failure]:
+    """The runs that failed with the words of these rows, by their ends."""
+    rows = failed_for(timeline, *names)
+    return [failure for failure in failures(timeline) if failure.row in rows]
+
+
+def words_of(timeline: Timeline, *names: str) -> str:
+    """What was stated most often of the first of these rows that was stated; "" where none was."""
+    by_name = {each.row.name: each for each in causes(timeline) if each.row}
+    return next((parsed(by_name[name].example)[2] for name in names if name in by_name), "")
 
 
 def failed_for_others(timeline: Timeline, *names: str) -> set[int]:

@@ -68,8 +68,11 @@ def _stated(pod: Pod, _: str) -> list[Worded]:
         return []
     source, reason, message, waiting, _about = pod.words
     if source in {"kubelet-event", "waiting"}:
+        if waiting and "Image" not in waiting:  # the kubelet repeats what the runtime said
+            message = f"Error: {message.removeprefix('Error: ')}"
         failed = [Worded(reason, message, "kubelet", WARNING)]
-        return failed + ([_of_main(pod, "Failed", f"Error: {waiting}")._replace(type=WARNING)] if waiting else [])
+        of_image = [_of_main(pod, "Failed", f"Error: {waiting}")._replace(type=WARNING)] if "Image" in waiting else []
+        return failed + of_image
     component = "cluster-autoscaler" if source == "autoscaler" else _COMPONENTS.get(reason, "kube-controller-manager")
     return [Worded(reason, message, component, NORMAL if reason in _NORMAL else WARNING)]
 

@@ -163,7 +163,12 @@ def described(late_s: float, count: int = 20, *, message: str = "", other: str =
         (described(3.0, 19), None),  # too few
         (described(3.0, other="x"), None),  # other nodes' pods
         (described(3.0, message="Waiting for argo/ConfigMap/limits lock. Lock status: 0/1"), None),
-        (described(3.0, message="Workflow execution has been postponed because too many workflows are running"), None),
+        (
+            described(
+                3.0, message="Workflow execution has been postponed because too many workflows are already running"
+            ),
+            None,
+        ),
         (described(3.0, message='pods "train" is forbidden: exceeded quota: compute'), None),
         (described(3.0, message="Workflow is running"), 3.0),
     ],

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness.analysis.waits.stated import causes, shares_of, unstated
 from harness.detectors import diagnose
 from harness.model import Outcome
-from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
+from harness.model.phases import FAILED, RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
 from harness.reasons import builtin, stated
 from tests.support.injected.loads import NODES
 from tests.support.timelines import Story
@@ -123,3 +123,11 @@ def test_why_every_submission_was_rejected_is_named_although_no_run_was_observed
     first = diagnose(story.timeline(tmp_path)).findings[0]
     assert first.name == "db-full"
     assert "8 of 8 submissions were rejected" in first.title
+
+
+def test_exit_codes_that_differ_are_different_causes(tmp_path):
+    story = Story(intended=2)
+    for seq, code in enumerate((1, 137)):
+        story.run(story.submit(seq), 0.0, 5.0, FAILED, f"main: Error (exit code {code})")
+    failed = {each.row.name: each.failed for each in causes(story.timeline(tmp_path)) if each.row}
+    assert failed == {"step-failed": {0}, "killed": {1}}
