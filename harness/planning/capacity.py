@@ -4,19 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from harness.analysis.capacity.answer import Question, answer
+from harness.analysis.capacity.answered import Answered
+from harness.analysis.capacity.check import leave_one_out
+from harness.analysis.capacity.fit import fit
+from harness.analysis.capacity.next_test import next_test
+from harness.analysis.capacity.recorded import eviction_factor
 from harness.model.errors import ConfigError
 from harness.model.units import format_duration
+from harness.planning.identify import identify, recorded_test
 from harness.planning.observations import Source, read
+from harness.planning.simulated_capacity import CalibratedSimulator
 from harness.planning.sweeps import DaskWorkers, Workers
 from harness.planning.timelines import timeline_of
 from harness.simulator.profile.file import load_profile
 from harness.store.folder import RunFolder
-
-if TYPE_CHECKING:
-    from harness.analysis.capacity.answered import Answered
-    from harness.planning.simulated_capacity import CalibratedSimulator
 
 _SEED = 7
 _GRID = (0.5, 1.0, 1.5, 2.0)
@@ -49,7 +54,7 @@ def answer_from(
     evictions: Evictions | None = None,
     propose: bool = False,
     workers: Workers | DaskWorkers | None = None,
-) -> "Answered":
+) -> Answered:
     """Answer a question, from run folders and tables.
 
     Args:
@@ -66,14 +71,6 @@ def answer_from(
     Raises:
         ConfigError: the sources or the options can't answer it.
     """
-    import numpy as np
-
-    from harness.analysis.capacity.answer import Question, answer
-    from harness.analysis.capacity.answered import Answered
-    from harness.analysis.capacity.check import leave_one_out
-    from harness.analysis.capacity.fit import fit
-    from harness.analysis.capacity.next_test import next_test
-
     cells = _cells(question, grid=grid)
     source = read(sources)
     model = fit(
@@ -123,11 +120,8 @@ def _axis(name: str, values: Sequence[float]) -> list[float]:
     return spread if name == "within_s" else sorted({float(max(1, round(value))) for value in spread})
 
 
-def _simulator(sources: Sequence[Path], profile: str, workers: Workers | DaskWorkers) -> "CalibratedSimulator":
+def _simulator(sources: Sequence[Path], profile: str, workers: Workers | DaskWorkers) -> CalibratedSimulator:
     """The simulated platform, calibrated on the run folder."""
-    from harness.planning.identify import identify, recorded_test
-    from harness.planning.simulated_capacity import CalibratedSimulator
-
     folders = [path for path in sources if path.is_dir()]
     if len(folders) != 1:
         raise ConfigError("--simulator is calibrated on one run folder", "give one run folder with --from")
@@ -143,8 +137,6 @@ def _simulator(sources: Sequence[Path], profile: str, workers: Workers | DaskWor
 
 def _eviction_factor(evictions: Evictions, source: Source) -> tuple[float, str]:
     """By how much evictions lengthen the work, and a warning that states the assumption."""
-    from harness.analysis.capacity.recorded import eviction_factor
-
     steps = [test.step_s for test in source.recorded if test.step_s]
     step_s = evictions.step_s or max(steps, default=0.0)
     if step_s <= 0:

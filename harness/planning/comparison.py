@@ -7,18 +7,21 @@ from functools import partial
 from itertools import pairwise
 from os.path import commonprefix
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from harness.analysis.services.processes import is_of_phase
+from harness.analysis.stats.compare import Comparison, Measurement, compare
+from harness.analysis.stats.measures import MAKESPAN, OF_THE_SCHEDULE, gains, primary
+from harness.analysis.stats.recommend import Recommendation, recommend
+from harness.model.baseline import differences
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Question, Result
 from harness.model.plan import Plan
+from harness.model.schedules import in_words
+from harness.planning.summaries import Summary, summary_of
 from harness.store.folder import RunFolder
 from harness.targets.table import named_rows_of
-
-if TYPE_CHECKING:
-    from harness.analysis.stats.compare import Comparison, Measurement
-    from harness.analysis.stats.recommend import Recommendation
-    from harness.planning.summaries import Summary
 
 COLUMNS = ("variant", "scale", "repetition", "metric", "value")
 _SEED = 7
@@ -36,7 +39,7 @@ class Measurements:
         primary: the metric to judge them by.
     """
 
-    rows: "list[Measurement]"
+    rows: list[Measurement]
     interleaved: bool
     primary: str
     schedules: Mapping[str, str] = field(default_factory=dict)
@@ -51,9 +54,9 @@ class Compared:
     """
 
     primary: str
-    comparisons: "tuple[Comparison, ...]"
+    comparisons: tuple[Comparison, ...]
     gains: tuple[str, ...]
-    recommendation: "Recommendation | None"
+    recommendation: Recommendation | None
     warnings: tuple[str, ...]
 
 
@@ -68,13 +71,6 @@ def compare_variants(measured: Measurements, *, paired: bool | None, primary: st
     Raises:
         ConfigError: no metric was measured for two variants at the same scale, or not the primary one.
     """
-    import numpy as np
-
-    from harness.analysis.services.processes import is_of_phase
-    from harness.analysis.stats.compare import compare
-    from harness.analysis.stats.measures import OF_THE_SCHEDULE, gains
-    from harness.analysis.stats.recommend import recommend
-
     paired = measured.interleaved if paired is None else paired
     found = compare(measured.rows, np.random.default_rng(_SEED), paired=paired, primary=primary or measured.primary)
     if not found:
@@ -93,13 +89,8 @@ def compare_variants(measured: Measurements, *, paired: bool | None, primary: st
     )
 
 
-def compare_results(experiment: Experiment, results: Sequence[Result]) -> "tuple[Comparison, ...]":
+def compare_results(experiment: Experiment, results: Sequence[Result]) -> tuple[Comparison, ...]:
     """Each variant of a grid with the first one, in pairs; empty for a search or a single variant."""
-    import numpy as np
-
-    from harness.analysis.stats.compare import Measurement, compare
-    from harness.analysis.stats.measures import MAKESPAN
-
     if experiment.question is not Question.GRID or len(experiment.variants) < 2:
         return ()
     rows = [
@@ -118,8 +109,6 @@ def read_table(path: Path) -> Measurements:
     Raises:
         ConfigError: the file is not such a table.
     """
-    from harness.analysis.stats.compare import Measurement
-
     found = []
     seen: dict[tuple[str, ...], int] = {}
     for line, row in named_rows_of(path, COLUMNS, "give a CSV table"):
@@ -144,7 +133,7 @@ def read_table(path: Path) -> Measurements:
     )
 
 
-def _alone(rows: "Sequence[Measurement]") -> Iterator[str]:
+def _alone(rows: Sequence[Measurement]) -> Iterator[str]:
     """What was measured for one variant only, as with data of other sizes: it is left out of the comparison."""
     variants: dict[tuple[str, str], set[str]] = {}
     for row in rows:
@@ -161,10 +150,6 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     Raises:
         ConfigError: a folder can't be read or is given twice, or tests differ in scale or target and not `force`.
     """
-    from harness.analysis.stats.compare import Measurement
-    from harness.analysis.stats.measures import primary
-    from harness.model.schedules import in_words
-
     runs = [Path(path) for variant in variants for path in variant.split(",")]
     twice = next((path for path, times in Counter(runs).items() if times > 1), None)
     if twice is not None:
@@ -190,18 +175,16 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
 @dataclass(frozen=True, slots=True)
 class _Test:
     plan: Plan
-    summary: "Summary"
+    summary: Summary
 
 
 def _read(path: Path) -> _Test:
-    from harness.planning.summaries import summary_of
 
     summary = summary_of(path)
     return _Test(RunFolder.open(path).read_plan(), summary)
 
 
 def _warnings(arms: Mapping[str, Sequence[_Test]], tests: Sequence[_Test], *, force: bool) -> tuple[str, ...]:
-    from harness.model.baseline import differences
 
     warnings = []
     for test in tests[1:]:

@@ -3,16 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harness.analysis.capacity.caps import Cap, widest
+from harness.analysis.capacity.model import Observation
+from harness.analysis.capacity.recorded import Recorded
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
+from harness.planning.summaries import summary_of
 from harness.targets.table import named_rows_of, rows_of
-
-if TYPE_CHECKING:
-    from harness.analysis.capacity.caps import Cap
-    from harness.analysis.capacity.model import Observation
-    from harness.analysis.capacity.recorded import Recorded
 
 _MOST_NAMED = 3  # folders of one warning
 UNITS = ("node", "replica")  # what tests count; a table has the column "nodes" or "replicas"
@@ -24,8 +22,8 @@ _MOST = 1e9
 class Source:
     """What was read: observations to fit the model on, the recorded tests, warnings, and what is counted as nodes."""
 
-    observations: "tuple[Observation, ...]"
-    recorded: "tuple[Recorded, ...]"
+    observations: tuple[Observation, ...]
+    recorded: tuple[Recorded, ...]
     warnings: tuple[str, ...]
     unit: str = UNITS[0]
 
@@ -36,10 +34,8 @@ class Source:
         return sum(prices) / len(prices) if prices and len(prices) == len(self.recorded) else None
 
     @property
-    def caps(self) -> "tuple[Cap, ...]":
+    def caps(self) -> tuple[Cap, ...]:
         """What the tests showed to be limited, however many nodes there are."""
-        from harness.analysis.capacity.caps import widest
-
         return widest(cap for test in self.recorded for cap in test.caps)
 
     @property
@@ -61,8 +57,6 @@ def read(paths: Iterable[Path]) -> Source:
     Raises:
         ConfigError: a source can't be read, or none of them has an observation.
     """
-    from harness.planning.summaries import summary_of
-
     observations: list[Observation] = []
     tests: list[Recorded] = []
     warnings: dict[str, list[str]] = {}  # folders by warning
@@ -93,14 +87,12 @@ def _named(folders: Sequence[str]) -> str:
     return f"{shown} and {len(folders) - _MOST_NAMED:,} more" if len(folders) > _MOST_NAMED else shown
 
 
-def read_observations(path: Path) -> "list[Observation]":
+def read_observations(path: Path) -> list[Observation]:
     """A table with the columns runs, nodes or replicas, duration (seconds, or with a unit); others are ignored.
 
     Raises:
         ConfigError: the file is not such a table.
     """
-    from harness.analysis.capacity.model import Observation
-
     found = []
     columns = ("runs", f"{_unit(path)}s", "duration")
     for line, row in named_rows_of(path, columns, _HINT):

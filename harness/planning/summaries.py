@@ -8,16 +8,18 @@ from functools import cache
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.analysis.capacity.recorded import Recorded
+from harness.analysis.capacity.recorded import Recorded, recorded
+from harness.analysis.stats.measures import measured
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.curves import peak
+from harness.analysis.validity import validity
 from harness.model.phases import PLATFORM, VERSION
 from harness.model.typed import from_plain
+from harness.model.units import format_bytes
+from harness.planning.timelines import timeline_in
 from harness.store.folder import RunFolder
 from harness.store.summaries import keep_summary, kept_summary, key_of
-
-if TYPE_CHECKING:
-    from harness.analysis.timeline import Timeline
 
 # Whose code a summary follows from.
 _PACKAGES = ("harness.model", "harness.store", "harness.analysis", "harness.planning")
@@ -50,8 +52,6 @@ def summary_of(path: Path) -> Summary:
     Raises:
         ConfigError: there is no run at `path`, or its records are damaged.
     """
-    from harness.planning.timelines import timeline_in
-
     folder = RunFolder.open(path)
     key = key_of(folder, _code())
     kept = kept_summary(folder, key)
@@ -65,17 +65,13 @@ def summary_of(path: Path) -> Summary:
     return found
 
 
-def keep(folder: RunFolder, timeline: "Timeline") -> None:
+def keep(folder: RunFolder, timeline: Timeline) -> None:
     """Keep the summary of a sealed run in its folder."""
     _keep(folder, key_of(folder, _code()), summarized(timeline))
 
 
-def summarized(timeline: "Timeline") -> Summary:
+def summarized(timeline: Timeline) -> Summary:
     """Compute the summary of a test."""
-    from harness.analysis.capacity.recorded import recorded
-    from harness.analysis.stats.measures import measured
-    from harness.analysis.validity import validity
-
     named = timeline.events[(timeline.events["kind"] == PLATFORM) & (timeline.events["reason"] == VERSION)]
     return Summary(
         timeline.start_at,
@@ -91,10 +87,7 @@ def _keep(folder: RunFolder, key: str, summary: Summary) -> None:
     keep_summary(folder, key, json.dumps(asdict(summary)).encode())
 
 
-def _nodes(timeline: "Timeline") -> str:
-    from harness.analysis.timeline import floats
-    from harness.analysis.timeline.curves import peak
-    from harness.model.units import format_bytes
+def _nodes(timeline: Timeline) -> str:
 
     kinds = []
     for _, group in timeline.nodes.groupby(["pool", "machine", "cpu", "memory", "gpu"], dropna=False):
