@@ -36,13 +36,17 @@ def detect(timeline: Timeline) -> list[Finding]:
             else f"they were counted only {counted(len(samples), 'time')}"
         )
         raise CannotJudgeError(f"runs in flight could not be compared with the timestamps: {why}")
-    runs = timeline.runs
-    until = np.fmax(floats(runs, "over_s"), floats(runs, "said_s"))
+    runs, over = timeline.runs, floats(timeline.runs, "over_s")
     created = floats(runs, "created_s")
     stamped_runs = np.isfinite(created)  # an end without a start would count as -1
     instants = floats(samples, "at_s")
-    expected = active(created[stamped_runs], until[stamped_runs], instants)
-    seen, stamped = float(np.mean(floats(samples, "value"))), float(expected.mean())
+    # The API may show the end later than its stamp, and an observer that polls learns it later still.
+    ended, told = (
+        float(active(created[stamped_runs], until[stamped_runs], instants).mean())
+        for until in (over, np.fmax(over, floats(runs, "said_s")))
+    )
+    seen = float(np.mean(floats(samples, "value")))
+    stamped = float(np.clip(seen, ended, told))
     off = abs(seen - stamped)
     # Each run may have been in flight for a second more or less than its stamps say: a second's arrivals.
     blurred = np.count_nonzero(stamped_runs) / max(np.ptp(instants), _STAMP_S) * _STAMP_S

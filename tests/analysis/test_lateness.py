@@ -75,6 +75,21 @@ def test_of_few_arrivals_one_late_one_is_chance_and_three_are_not(late, count, l
     assert bool(found) is bool(said)
 
 
+@pytest.mark.parametrize(
+    ("late", "count", "slos", "said"),
+    [
+        (1, 900, (), "maximum"),
+        (1, 2000, (), ""),
+        (3, 2000, (), "p99.9 3 s, limit 1 s"),
+        (1, 2000, (OBJECTIVE,), "maximum 3 s, limit 250 ms"),
+    ],
+)
+def test_of_very_many_arrivals_one_in_a_thousand_may_leave_late(late, count, slos, said, tmp_path):
+    found = why(story_of([3.0] * late + [0.001] * (count - late), slos=slos), tmp_path)
+    assert said in found
+    assert bool(found) is bool(said)
+
+
 @pytest.mark.parametrize(("longest", "late"), [(0.9, False), (1.1, True)])
 def test_one_arrival_may_leave_late_by_a_twentieth_of_a_run(longest, late, tmp_path):
     found = why(story_of([longest] + [0.001] * 199), tmp_path)
