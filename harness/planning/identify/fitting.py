@@ -24,7 +24,6 @@ _CLOSE_UPLOADS = 0.05
 _UNHURRIED = 10.0  # streams at full speed at once: beyond that more bandwidth is of no use
 _RELAXED = 0.6  # of a correction, after the first: less work frees cores, which shortens that of all others
 _CLOSE = 0.02  # relative error of a mean that is not worth another round
-_EXPLAINED = 0.05  # error of an explanation that is good enough, of mean and makespan together
 _SLIGHT = 0.01  # of a run's time
 _STEPS = (4.0, 2.0, 1.4, 1.2)  # factors by which the controller's settings are changed in search of a better fit
 _MOST_PODS = 15_000  # simulated in a search
@@ -37,21 +36,10 @@ _KNOBS: dict[str, Callable[[Controller, float], Controller]] = {
 }
 
 
-def fitted(
-    profiles: Sequence[Profile], test: RecordedTest, recorded: Measures
-) -> tuple[Profile, Measures, Sequence[Setting]]:
-    """The profile whose simulation comes nearest to what was recorded, that simulation, and what was fitted.
-
-    Several profiles are several explanations of the same observations: the first one that fits is taken, or the best.
-    """
-    outcomes: list[tuple[float, Profile, Profile, Measures]] = []
+def fitted(first: Profile, test: RecordedTest, recorded: Measures) -> tuple[Profile, Measures, Sequence[Setting]]:
+    """The profile whose simulation comes nearest to what was recorded, that simulation, and what was fitted."""
+    profile, simulated = _with_means(first, test, recorded, replay(first, test))
     left = _MOST_PODS / max(recorded.pods * recorded.runs, 1)
-    for each in profiles if left > _ROUNDS else profiles[:1]:  # of a large test the first one only
-        profile, simulated = _with_means(each, test, recorded, replay(each, test))
-        outcomes.append((_error(recorded, simulated), each, profile, simulated))
-        if outcomes[-1][0] <= _EXPLAINED * (recorded.mean_s + recorded.makespan_s):
-            break
-    _, first, profile, simulated = min(outcomes, key=lambda outcome: outcome[0])
     found = _with_controller(profile, test, recorded, simulated, left)
     if found is not None:
         profile, simulated = _with_means(found[0], test, recorded, found[1])

@@ -8,10 +8,10 @@ from harness.model.errors import ConfigError
 from harness.planning.identify.fitting import fitted
 from harness.planning.identify.nodes import with_nodes_of
 from harness.planning.identify.recorded import RecordedTest, measures_of
-from harness.planning.identify.reproduction import NODES, Measures, Reproduction, compare
+from harness.planning.identify.reproduction import Measures, Reproduction, compare
 from harness.planning.identify.services import with_services_of
 from harness.planning.identify.setting import Setting
-from harness.planning.identify.tasks import slow_requests, with_tasks_of
+from harness.planning.identify.tasks import with_tasks_of
 from harness.simulator.cluster import Change, NullListener, Pod
 from harness.simulator.fast.submitting import is_argo, pipelines, workflows
 from harness.simulator.kfp.errors import RpcError
@@ -62,23 +62,13 @@ def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = N
         images = {task: pod.images for task, pod in pods.items()}
         model, tasks = with_tasks_of(model, timeline, images, _reads(pods))
         recorded = measures_of(timeline)
-        model, simulated, fits = fitted(_explanations(model, timeline, recorded), test, recorded)
+        model, simulated, fits = fitted(model, test, recorded)
     except RpcError as error:
         raise ConfigError(
             f"the recorded pipeline can't be simulated: {error.message}", "give its test again"
         ) from error
     settings = (*nodes, *services, *tasks, *fits)
     return Identified(model, settings, recorded, simulated, compare(recorded, simulated), images)
-
-
-def _explanations(model: Profile, timeline: Timeline, recorded: Measures) -> list[Profile]:
-    """Platforms that may have shown the same: with slow requests to the store, or a scheduler that retries at once."""
-    found = [model]
-    if slow := slow_requests(model, timeline):
-        found.append(slow)
-    if recorded.phases[NODES] > 0:
-        found += [replace(each, scheduler=replace(each.scheduler, backoff_s=0.0, backoff_max_s=0.0)) for each in found]
-    return found
 
 
 class _First(NullListener):

@@ -34,7 +34,6 @@ _FEW = 5  # pods whose logs were read: fewer don't stand for a task
 # Of a pod's time in its main container: where an upload takes more, only pods whose logs were read show the work.
 _MUCH = 0.2
 _FAILED = ("Error", "OOMKilled")  # reasons of ends after which a step has failed
-_LEAST = 0.05  # quantile: what takes as long with an idle store
 _REQUESTS = {"requests_cpu": REQUESTED_CPU_CORES, "requests_memory": REQUESTED_MEMORY_BYTES}
 _QUEUE_S = 0.1  # mean time to schedule a pod: the model's own queue explains less
 _BUSY = 0.95  # quantile of the cores in use: what a pod uses where nothing limits it
@@ -89,17 +88,6 @@ def with_tasks_of(
                 settings.append(Setting(f"step.{name}.failing", f"{fails:.0%}", "ends of pods", ran.size))
     pulled, pulls = _with_pulls(profile, timeline, images)
     return replace(pulled, measured=measured, steps=(*steps, *profile.steps)), (*settings, *pulls)
-
-
-def slow_requests(profile: Profile, timeline: Timeline) -> Profile | None:
-    """The profile where pods end late because the store is slow to answer; none where the logs show no uploads."""
-    pods = _pods(timeline)
-    ends = pods[STORING][pods["uploaded"].isna()]
-    least = float(np.quantile(ends, _LEAST)) if len(ends) else 0.0
-    if not len(timeline.metric(UPLOAD_SECONDS)) or least <= 2 * profile.store.request_s:
-        return None
-    at_once = {task: replace(each, ending=(0.0,) * len(each.ending)) for task, each in profile.measured.items()}
-    return replace(profile, measured=at_once, store=replace(profile.store, request_s=least))
 
 
 def _pods(timeline: Timeline) -> pd.DataFrame:
