@@ -1,6 +1,7 @@
 """Each row of the catalogue is injected, observed as a real cluster would show it, and is the first finding."""
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,3 +55,18 @@ def test_what_a_component_states_is_the_first_finding(name: str) -> None:
     causes = found(ROWS[name])
     assert causes, "nothing was found"
     assert causes[0] in names(ROWS[name]), causes
+
+
+def _pairs() -> Iterator[object]:
+    """Each row with one of another part of the catalogue; every run takes some, and ``-m soak`` the others."""
+    names = [*ROWS]
+    for number, one in enumerate(names):
+        marks = [pytest.mark.soak] if number % 23 else []
+        yield pytest.param(one, names[(number + len(names) // 2 + 1) % len(names)], marks=marks)
+
+
+@pytest.mark.parametrize(("one", "other"), _pairs())
+def test_two_causes_that_are_stated_about_different_runs_are_the_first_findings(one: str, other: str) -> None:
+    causes = found(ROWS[one], ROWS[other])
+    for name in (one, other):
+        assert {*causes[:3]} & names(ROWS[name]), causes

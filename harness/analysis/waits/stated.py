@@ -216,9 +216,10 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
             if still[k]:
                 cause.stuck.add(run)
             if where == RUNNING:
-                if run in failed:
+                fails = match.row is not None and match.row.effect == FAILS
+                if run in failed and (fails or match.row is None):
                     cause.failed.add(run)
-                if match.row is None or match.row.effect != FAILS:
+                if not fails:
                     continue  # it runs on; what ends a pod costs the work that it had done
                 if not still[k]:
                     gone = timeline.is_open[run] and ended[k] >= last[run]  # and no other one came
