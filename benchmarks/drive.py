@@ -21,10 +21,10 @@ import gevent
 from loopback.bare import bare
 from loopback.server import DELAY_S, Server
 
-from harness.drive.http_client import HttpClient
-from harness.drive.ledger import Ledger
-from harness.drive.load_generator import Assignment, Worker
+from harness.drive.http.client import HttpClient
 from harness.drive.locust_statistics import Statistics
+from harness.drive.recording.ledger import Ledger
+from harness.drive.workers.load_generator import Assignment, Worker
 from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
 from harness.model.schedules import Constant, Poisson

@@ -13,7 +13,7 @@ from generators.inference.parameter import KEYS, Parameter, Parameters
 from generators.request import Request
 from generators.spec import Spec
 from harness.model.errors import ExitCode
-from harness.model.inert import for_output
+from harness.model.text.inert import for_output
 from harness.model.units import counted
 from harness.targets.scenarios import typed
 from harness.targets.table import rows_of

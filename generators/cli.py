@@ -16,7 +16,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         # Imported here, so that a Ctrl-C during the imports ends as quietly as any other.
         from harness.model.errors import ExitCode, PipeswarmError
-        from harness.model.inert import for_output
+        from harness.model.text.inert import for_output
 
         if "_ARGCOMPLETE" in os.environ:  # set by a shell that completes a command line
             from generators import completion

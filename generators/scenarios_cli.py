@@ -9,8 +9,8 @@ from typing import Any
 
 from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.inert import for_output
 from harness.model.schedules import MOST_ARRIVALS
+from harness.model.text.inert import for_output
 
 _DEFAULT_ROWS = 1000
 _MOST_ROWS = MOST_ARRIVALS  # that a spec may ask for: no test has more arrivals

@@ -10,7 +10,7 @@ import yaml
 
 from harness import reading
 from harness.model.errors import ConfigError
-from harness.model.typed import NO_MAKERS, Key, KeyPath, Makers, MismatchError, dotted, from_written
+from harness.model.text.typed import NO_MAKERS, Key, KeyPath, Makers, MismatchError, dotted, from_written
 
 T = TypeVar("T")
 

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
     from harness.model.findings import Evidence, Finding
     from harness.model.http import Exchange, HttpAnswer, HttpRequest
-    from harness.model.live_observer import LiveObserver
+    from harness.model.live.observer import LiveObserver
     from harness.model.options import Option
     from harness.model.plan import Plan
     from harness.model.records import Event, Node, Sample, Span, Submission
-    from harness.model.redaction import Redaction
     from harness.model.scenario import Scenario
     from harness.model.schedules import (
         Burst,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         Stages,
     )
     from harness.model.schedules.schedule import OpenSchedule
+    from harness.model.text.redaction import Redaction
     from harness.model.units import parse_duration, parse_rate
     from harness.store.folder import RunFolder
     from harness.targets.completed_run import CompletedRun
@@ -84,11 +84,11 @@ _NAMES_BY_MODULE = {
     "harness.model.errors": "ConfigError ExitCode PipeswarmError TargetUnreachableError",
     "harness.model.findings": "Evidence Finding",
     "harness.model.http": "Exchange HttpAnswer HttpRequest",
-    "harness.model.live_observer": "LiveObserver",
+    "harness.model.live.observer": "LiveObserver",
     "harness.model.options": "Option",
     "harness.model.plan": "Plan",
     "harness.model.records": "Event Node Sample Span Submission",
-    "harness.model.redaction": "Redaction",
+    "harness.model.text.redaction": "Redaction",
     "harness.model.scenario": "Scenario",
     "harness.model.schedules": "Burst Concurrency Constant Level Poisson Ramp Replay Schedule Spread Stages",
     "harness.model.schedules.schedule": "OpenSchedule",

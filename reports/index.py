@@ -9,7 +9,7 @@ import orjson
 
 from harness.model.errors import ExitCode
 from harness.model.plan import Plan
-from harness.model.typed import from_plain
+from harness.model.text.typed import from_plain
 from reports.figures.figure import FEW, Figure, axis, figure, unit_of
 from reports.figures.figure import line as drawn
 from reports.page import offline_page, when

@@ -4,7 +4,7 @@ from time import gmtime, strftime
 from xml.etree import ElementTree as ET
 
 from harness.analysis.result import Regression, Result, SloResult, State
-from harness.model.inert import visible
+from harness.model.text.inert import visible
 from reports.summary import measured_text, summary
 
 _FAILURES = {State.FAILED: "missed", State.INCONCLUSIVE: "unknown", State.UNPROVEN: "unproven"}

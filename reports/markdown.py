@@ -5,8 +5,8 @@ import shlex
 from harness.analysis.result import Result
 from harness.model.errors import ExitCode
 from harness.model.findings import Finding, Lack
-from harness.model.inert import one_line, visible
 from harness.model.schedules import in_words
+from harness.model.text.inert import one_line, visible
 from reports.not_judged import lacked_text
 from reports.processes import process_remarks, processes_line
 from reports.spot import spot_lines

@@ -13,8 +13,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from harness.analysis.result import Result
-from harness.model.inert import one_line, visible
 from harness.model.schedules import in_words
+from harness.model.text.inert import one_line, visible
 from harness.model.units import format_duration
 from reports.costs import allocation_table, cost_table, kinds_table
 from reports.figures import Figure, figures

@@ -20,8 +20,8 @@ from harness.collectors.kubernetes.node_pools import NodePools
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.runs.run_watch import HostApi
 from harness.collectors.source_health import UnreachableError
-from harness.drive.http_client import HttpClient
-from harness.drive.tunnel import open_tunnel
+from harness.drive.http.client import HttpClient
+from harness.drive.http.tunnel import open_tunnel
 from harness.in_cluster.running import RunningTest
 from harness.model.errors import PipeswarmError
 from harness.model.http import LONG_ANSWER, SHORT_ANSWER, HttpRequest
@@ -132,12 +132,12 @@ MODULES = {
     "harness/collectors/kubernetes/node_pools.py": "the nodes of a pool",
     "harness/collectors/runs/callbacks.py": "reads as much as the request says, of at most 256 MiB",
     "harness/collectors/runs/run_watch.py": "a listing of runs as objects",
-    "harness/drive/bare_loop.py": "talks to itself",
-    "harness/drive/cluster_secret.py": "messages of workers, see tests/drive/test_worker_messages.py",
-    "harness/drive/http_client.py": "a submission of the load",
-    "harness/drive/http_exchange.py": "a listing of the load",
-    "harness/drive/tunnel.py": "a tunnel through a proxy",
-    "harness/drive/web_guard.py": "names for addresses",
+    "harness/drive/dispatch/bare_loop.py": "talks to itself",
+    "harness/drive/workers/secret.py": "messages of workers, see tests/drive/test_worker_messages.py",
+    "harness/drive/http/client.py": "a submission of the load",
+    "harness/drive/http/exchange.py": "a listing of the load",
+    "harness/drive/http/tunnel.py": "a tunnel through a proxy",
+    "harness/drive/web/guard.py": "names for addresses",
     "harness/in_cluster/running.py": "the state of a test in the cluster",
     "harness/plan/whole_answer.py": "a log of the cluster",
     "harness/targets/credentials.py": "makes a request to find its header fields, and sends none",

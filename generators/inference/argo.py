@@ -10,7 +10,7 @@ from typing import Any
 
 from generators.inference.parameter import Parameter, Parameters
 from harness import reading
-from harness.model.argo_manifest import as_text, over_template, spec_of
+from harness.model.argo.manifest import as_text, over_template, spec_of
 from harness.model.errors import ConfigError
 from harness.targets.argo.manifest import read_manifests
 from harness.targets.scenarios import InputType

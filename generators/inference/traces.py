@@ -19,7 +19,7 @@ from typing import Any
 
 from harness import reading
 from harness.model import Span, Submission
-from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.errors import ConfigError
 from harness.model.phases import RUN, RUNNING, is_workload
 from harness.store.folder import RunFolder

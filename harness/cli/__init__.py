@@ -18,7 +18,7 @@ def main(argv: list[str] | None = None) -> int:
         # Imported here so that a Ctrl-C during the imports is handled like any other.
         from harness.cli import verbs
         from harness.model.errors import ExitCode, PipeswarmError
-        from harness.model.inert import for_output
+        from harness.model.text.inert import for_output
 
         return verbs.run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:

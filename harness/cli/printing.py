@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from textwrap import wrap
 
-from harness.model.inert import for_output
+from harness.model.text.inert import for_output
 
 _WIDTH = 100  # columns
 

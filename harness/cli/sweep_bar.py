@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from harness.model.inert import for_output
+from harness.model.text.inert import for_output
 from harness.model.units import format_duration
 from harness.plan.environment import can_redraw
 

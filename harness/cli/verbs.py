@@ -12,7 +12,7 @@ from importlib.metadata import version
 from itertools import chain
 from typing import NoReturn, Protocol, cast
 
-from harness.cli import completion
+from harness.cli.keep import completion
 from harness.model.errors import suggestion
 
 _CHOICE, _QUOTED = re.compile(r"invalid choice: .*"), re.compile(r"'([^']*)'")
@@ -20,39 +20,39 @@ _CHOICE, _QUOTED = re.compile(r"invalid choice: .*"), re.compile(r"'([^']*)'")
 Row = tuple[str, str, str]
 GROUPS: dict[str, tuple[Row, ...]] = {
     "start": (
-        ("init", "write the files that a load test begins from", "harness.cli.init"),
-        ("doctor", "check platform, cluster and metrics before a test", "harness.cli.doctor"),
-        ("prepare", "make a pipeline ready for load; list what spoils it", "harness.cli.prepare"),
+        ("init", "write the files that a load test begins from", "harness.cli.start.init"),
+        ("doctor", "check platform, cluster and metrics before a test", "harness.cli.start.doctor"),
+        ("prepare", "make a pipeline ready for load; list what spoils it", "harness.cli.start.prepare"),
     ),
     "load": (
-        ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
-        ("run-in-cluster", "run a test as a Kubernetes Job; fetch its folder", "harness.cli.run_in_cluster"),
-        ("watch", "follow a running test in the terminal", "harness.cli.watch"),
+        ("load", "start Locust with a packaged locustfile", "harness.cli.loading.load"),
+        ("run-in-cluster", "run a test as a Kubernetes Job; fetch its folder", "harness.cli.loading.run_in_cluster"),
+        ("watch", "follow a running test in the terminal", "harness.cli.loading.watch"),
     ),
     "look": (
-        ("report", "rebuild a run's reports; list a folder of runs", "harness.cli.report"),
-        ("compare", "compare variants with the first, with significance", "harness.cli.compare"),
-        ("observe", "record a platform that something else loads", "harness.cli.observe"),
-        ("explain", "why a past batch was slow, by cluster and Prometheus", "harness.cli.explain"),
-        ("import", "turn dumps (kubectl, Prometheus) into a run folder", "harness.cli.import_"),
+        ("report", "rebuild a run's reports; list a folder of runs", "harness.cli.look.report"),
+        ("compare", "compare variants with the first, with significance", "harness.cli.look.compare"),
+        ("observe", "record a platform that something else loads", "harness.cli.look.observe"),
+        ("explain", "why a past batch was slow, by cluster and Prometheus", "harness.cli.look.explain"),
+        ("import", "turn dumps (kubectl, Prometheus) into a run folder", "harness.cli.look.import_"),
     ),
     "decide": (
-        ("capacity", "runs, time, nodes: give two and get the third", "harness.cli.capacity"),
-        ("what-if", "predict what a fix or another setting brings", "harness.cli.what_if"),
-        ("resources", "recommend requests per step; count runs per node", "harness.cli.resources"),
-        ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
+        ("capacity", "runs, time, nodes: give two and get the third", "harness.cli.decide.capacity"),
+        ("what-if", "predict what a fix or another setting brings", "harness.cli.decide.what_if"),
+        ("resources", "recommend requests per step; count runs per node", "harness.cli.decide.resources"),
+        ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.decide.experiment"),
     ),
     "platform": (
-        ("simulate", "serve a simulated platform, or run a test in seconds", "harness.cli.simulate"),
-        ("evict", "evict pods or nodes of a test, as spot machines do", "harness.cli.evict"),
+        ("simulate", "serve a simulated platform, or run a test in seconds", "harness.cli.platform.simulate"),
+        ("evict", "evict pods or nodes of a test, as spot machines do", "harness.cli.platform.evict"),
     ),
-    "keep": (("cleanup", "terminate, archive or delete the runs of a test", "harness.cli.cleanup"),),
+    "keep": (("cleanup", "terminate, archive or delete the runs of a test", "harness.cli.keep.cleanup"),),
 }
 # Rarely needed: not on the first screen.
 MORE: tuple[Row, ...] = (
-    ("orchestrate", "let a KFP pipeline of one step start a run for each scenario", "harness.cli.orchestrate"),
-    ("recover", "add what workers recorded without their master to its run", "harness.cli.recover"),
-    ("completion", "print what bash, zsh or fish need to complete this command", "harness.cli.completion"),
+    ("orchestrate", "let a KFP pipeline of one step start a run for each scenario", "harness.cli.loading.orchestrate"),
+    ("recover", "add what workers recorded without their master to its run", "harness.cli.keep.recover"),
+    ("completion", "print what bash, zsh or fish need to complete this command", "harness.cli.keep.completion"),
 )
 VERBS = (*chain.from_iterable(GROUPS.values()), *MORE)
 

@@ -15,7 +15,7 @@ from harness.collectors.journal import Journal
 from harness.collectors.metrics import profiles_file
 from harness.collectors.probes.s3 import Bucket
 from harness.model.errors import ConfigError, suggestion
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.options import Option
 from harness.model.plan import Plan
 from harness.plan.kubeconfig import route_of

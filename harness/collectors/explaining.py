@@ -15,9 +15,9 @@ from harness.collectors.http import Http, Timeouts
 from harness.collectors.inferred_runs import inferred_runs, runs_of_workflows
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.nodes import Nodes
-from harness.collectors.kubernetes.observed_pods import Pods
-from harness.collectors.kubernetes.other_pods import OtherPods
-from harness.collectors.kubernetes.pods import RUN_ID, WORKFLOW, PodLife
+from harness.collectors.kubernetes.pod.life import RUN_ID, WORKFLOW, PodLife
+from harness.collectors.kubernetes.pod.observed import Pods
+from harness.collectors.kubernetes.pod.others import OtherPods
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.metrics.kube_state import Known, KubeState, own_labels
 from harness.collectors.metrics.kube_state_series import ALL

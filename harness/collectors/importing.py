@@ -17,17 +17,18 @@ import orjson
 
 from harness import reading
 from harness.collectors.collector import Observation
-from harness.collectors.kubernetes import pvcs, workflows
-from harness.collectors.kubernetes.controller_limits import ControllerArguments
-from harness.collectors.kubernetes.events import Events
+from harness.collectors.kubernetes import pvcs
 from harness.collectors.kubernetes.nodes import Nodes
-from harness.collectors.kubernetes.observed_pods import Pods
+from harness.collectors.kubernetes.pod.events import Events
+from harness.collectors.kubernetes.pod.observed import Pods
 from harness.collectors.kubernetes.reflector import Manifest, OnChange
 from harness.collectors.kubernetes.timestamps import stamp
+from harness.collectors.kubernetes.workflow import watch as workflows
+from harness.collectors.kubernetes.workflow.controller_limits import ControllerArguments
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.run_watch import OFFLOADED
 from harness.collectors.runs.tasks import record_task
-from harness.model.argo_nodes import is_offloaded
+from harness.model.argo.nodes import is_offloaded
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.phases import NOT_REACHABLE

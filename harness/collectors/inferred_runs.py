@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from harness.collectors.kubernetes.pods import STUCK
-from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.collectors.kubernetes.pod.life import STUCK
+from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import FAILED, INFERRED, RUN, SUCCEEDED, TASK, is_workload
 from harness.model.records import Event, Span
 from harness.model.units import counted

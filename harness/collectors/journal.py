@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from harness.model.phases import GAP, OBSERVER_REQUESTS
 from harness.model.records import Event, Sample
-from harness.model.redaction import Redaction
+from harness.model.text.redaction import Redaction
 from harness.store.folder import Recorder, encode
 
 _MAX_HELD = 200_000  # records kept in memory while the folder can't be written: about 100 MB

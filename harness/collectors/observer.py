@@ -12,8 +12,8 @@ from io import TextIOWrapper
 from harness import reading
 from harness.collectors.collector import Collector, Observation, ObserverSettings, read_options, sources
 from harness.collectors.journal import Journal
-from harness.model.live_observer import LiveObserver
-from harness.model.redaction import Redaction, values_of
+from harness.model.live.observer import LiveObserver
+from harness.model.text.redaction import Redaction, values_of
 from harness.store.folder import SCENARIOS, RunFolder
 from harness.targets.target import Target
 

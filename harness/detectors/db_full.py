@@ -6,8 +6,8 @@ from harness.analysis.waits.stated import causes
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
 from harness.model.phases import STORE_AVAILABLE_BYTES
+from harness.model.text.inert import shell_word
 from harness.model.units import format_bytes
 
 NAME = "db-full"

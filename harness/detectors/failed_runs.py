@@ -8,7 +8,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import broke
 from harness.detectors.error_texts import adapter_failures
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
+from harness.model.text.inert import shell_word
 
 NAME = "failures"
 SEEN = ("real: failures",)

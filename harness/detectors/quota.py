@@ -14,9 +14,9 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.slow_controller import BY_WORKFLOWS
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
 from harness.model.phases import QUOTA_AMOUNT
 from harness.model.records import Outcome
+from harness.model.text.inert import shell_word
 from harness.model.units import counted, format_bytes
 from harness.reasons import builtin_row
 

@@ -21,8 +21,8 @@ from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, quarters
 from harness.model.findings import Evidence
-from harness.model.inert import shell_word
 from harness.model.phases import ARGUMENTS, CONTROLLER, PUBLISHING, REQUEUE_TIME
+from harness.model.text.inert import shell_word
 from harness.model.units import format_duration
 
 # What holds workflows back without the controller being slow, with the confidence that remains beside it. Steps that

@@ -13,8 +13,8 @@ from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
 from harness.model.phases import RUNNING
+from harness.model.text.inert import shell_word
 from harness.model.units import counted, format_duration
 from harness.reasons import parsed
 

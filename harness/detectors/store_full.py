@@ -15,9 +15,9 @@ from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, m
 from harness.detectors.error_texts import require_reasons
 from harness.detectors.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
 from harness.model.phases import STORE_FULL as STORE_FULL_REASON
+from harness.model.text.inert import shell_word
 from harness.model.units import format_bytes, format_duration
 
 NAME = "store-full"

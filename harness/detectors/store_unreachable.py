@@ -11,7 +11,7 @@ from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
 from harness.detectors.error_texts import require_reasons
 from harness.detectors.store_failures import share_of_runs, short
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
+from harness.model.text.inert import shell_word
 from harness.model.units import counted
 
 NAME = "store-unreachable-from-old-nodes"

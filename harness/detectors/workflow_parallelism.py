@@ -11,8 +11,8 @@ from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.inert import shell_word
 from harness.model.phases import LIMITS, WORKFLOW
+from harness.model.text.inert import shell_word
 
 NAME = "workflow-parallelism"
 SEEN = ("real: workflow-parallelism",)

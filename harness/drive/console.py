@@ -4,7 +4,7 @@ import os
 import sys
 from typing import TextIO
 
-from harness.model.inert import for_output
+from harness.model.text.inert import for_output
 
 
 def say(text: str, out: TextIO | None = None) -> None:

@@ -18,14 +18,15 @@ from typing import Any
 
 import gevent
 
-from harness.drive import metrics_page, processes
+from harness.drive import processes
 from harness.drive.background import LiveDiagnosis, Observer
-from harness.drive.web_guard import Guard
-from harness.model.inert import for_output
-from harness.model.load_metrics import exposition
+from harness.drive.web import metrics_page
+from harness.drive.web.guard import Guard
+from harness.model.live.metrics import exposition
 from harness.model.phases import RUN, TERMINAL_STATES
 from harness.model.plan import Plan
 from harness.model.records import Span
+from harness.model.text.inert import for_output
 from harness.model.units import format_bytes
 from harness.store.folder import REPORT, Recorder, RunFolder
 

@@ -2,16 +2,22 @@
 
 from typing import Any
 
-from harness.drive import cluster_secret, descriptors, interrupts, locust_log, metrics_page, web_form, web_tab
-from harness.drive.bound_credentials import BoundCredentials
+from harness.drive import locust_log
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
-from harness.drive.coordinator import Coordinator
+from harness.drive.http.bound_credentials import BoundCredentials
 from harness.drive.locust_statistics import Statistics
-from harness.drive.web_guard import Guard, is_loopback
-from harness.drive.worker_orders import WorkerEndpoint
+from harness.drive.session import interrupts
+from harness.drive.session.coordinator import Coordinator
+from harness.drive.web import form as web_form
+from harness.drive.web import metrics_page
+from harness.drive.web import tab as web_tab
+from harness.drive.web.guard import Guard, is_loopback
+from harness.drive.workers import descriptors
+from harness.drive.workers import secret as cluster_secret
+from harness.drive.workers.orders import WorkerEndpoint
 from harness.model.errors import ConfigError, PipeswarmError
-from harness.model.load_metrics import exposition
+from harness.model.live.metrics import exposition
 from harness.plan import kubeconfig
 from harness.plan.environment import credentials, keep_grpc_from_forks, platform_host
 from harness.plan.options import SERVE_METRICS, WEB_HOST_NAME, register

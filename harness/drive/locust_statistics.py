@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from harness.drive.ledger import Finished
+from harness.drive.recording.ledger import Finished
 from harness.model.records import Outcome, Submission
 
 

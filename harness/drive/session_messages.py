@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from harness.model.abort import AbortRule
 from harness.model.errors import ExitCode
-from harness.model.live import Counts
+from harness.model.live.state import Counts
 from harness.model.schedules import Concurrency
 
 # Why an arrival was missed, unless a more specific reason is known.

@@ -19,7 +19,7 @@ _KEPT_S = 3600  # a finished Job, for those who want to look at it
 _WORKERS_WAIT_S = 600  # of the master for its workers: nodes may have to be added
 # Moving the load generator to another node would end the test.
 _STAYS = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
-_IN_POD = ("python", "-m", "harness.cli.in_pod")
+_IN_POD = ("python", "-m", "harness.cli.loading.in_pod")
 
 
 def job(test: ClusterTest) -> Manifest:

@@ -8,7 +8,7 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.schedules import in_words
-from harness.model.typed import from_plain
+from harness.model.text.typed import from_plain
 
 BATCHES = 20
 LEAST_BATCHES = 8  # in both tests

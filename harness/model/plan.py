@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from harness.model.typed import from_plain
+from harness.model.text.typed import from_plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from harness.model.arguments import address, count, duration_above_0, rate_above
 from harness.model.errors import ConfigError
 from harness.model.options import Option, parse_pair, with_defaults
 from harness.model.plan import Limits, ObserverPlan
-from harness.model.redaction import without_credentials
 from harness.model.schedules import Concurrency, Replay, Schedule, due_times, find_kind, kinds, schedule_options
 from harness.model.schedules.registry import DEFAULT
 from harness.model.schedules.schedule import RUNS
 from harness.model.slo import Slo, parse_share, parse_slo
+from harness.model.text.redaction import without_credentials
 from harness.model.units import parse_duration, parse_rate
 from harness.plan.schedule_files import read_document, scenarios_of
 from harness.targets.credentials import parse_field

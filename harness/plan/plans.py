@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from harness.model.errors import ConfigError
 from harness.model.plan import Limits, ObserverPlan, Plan
-from harness.model.redaction import values_of, without_credentials
 from harness.model.run_name import run_name
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule, due_times, to_mapping
+from harness.model.text.redaction import values_of, without_credentials
 from harness.plan.validate import Checked, guard, scenarios_for, versions
 from harness.store.csv_files import schedule_digest
 from harness.targets.scenarios import TENANT, Input, as_cell

@@ -13,7 +13,7 @@ from harness.documents import Document, parse_yaml
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Question, RunOrder
 from harness.model.slo import parse_slo
-from harness.model.typed import Range
+from harness.model.text.typed import Range
 from harness.model.units import parse_duration
 
 _PLACEHOLDERS = ("nodes", "load", "variant", "repetition")

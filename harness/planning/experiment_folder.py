@@ -8,7 +8,7 @@ from pathlib import Path
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Result
-from harness.model.typed import from_plain
+from harness.model.text.typed import from_plain
 from harness.planning.experiment import likely_points
 from harness.planning.experiment_file import ExperimentFile
 from harness.planning.experiment_tests import Tester

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import floor, inf
 
-from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.cluster import PoolPod
 from harness.planning.search import Search, Tally
 

@@ -6,7 +6,7 @@ The one table of removals: the benchmark judges findings by it, and `pipeswarm w
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import Profile, Quota
 

@@ -15,7 +15,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.curves import peak
 from harness.analysis.validity import validity
 from harness.model.phases import PLATFORM, VERSION
-from harness.model.typed import from_plain
+from harness.model.text.typed import from_plain
 from harness.model.units import format_bytes
 from harness.planning.timelines import timeline_in
 from harness.store.folder import RunFolder

@@ -16,8 +16,8 @@ import re2
 import yaml
 
 from harness.model.errors import ConfigError
-from harness.model.inert import one_line
-from harness.model.typed import KeyPath
+from harness.model.text.inert import one_line
+from harness.model.text.typed import KeyPath
 
 MOST_CHARACTERS = 2_000
 _MOST_ROWS = 500  # of a file: each is tried on each text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.arguments import port
 from harness.model.errors import ExitCode, PipeswarmError
-from harness.model.inert import for_output
+from harness.model.text.inert import for_output
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS, parse_faults
 from harness.simulator.profile import Profile
 from harness.simulator.profile.file import built_in, load_profile

@@ -10,8 +10,8 @@ from pathlib import Path
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.model.inert import one_line
 from harness.model.scenario import Scenario
+from harness.model.text.inert import one_line
 from harness.targets.table import rows_of
 
 _KEYS = ("id", "scenario_name")

@@ -13,8 +13,8 @@ from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange
 from harness.model.options import Option
 from harness.model.plan import Plan
-from harness.model.redaction import Redaction
 from harness.model.scenario import Scenario
+from harness.model.text.redaction import Redaction
 from harness.targets.completed_run import CompletedRun
 from harness.targets.scenarios import Input
 

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from harness.analysis.result import Floats, Ints
-from harness.model.inert import visible
+from harness.model.text.inert import visible
 from reports.document import tidy
 
 FEW = 10  # runs: with fewer, their axis gets one tick each

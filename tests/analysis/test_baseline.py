@@ -7,7 +7,7 @@ import pytest
 
 from harness.analysis.baseline import regression
 from harness.cli import main
-from harness.cli.report import rebuild
+from harness.cli.look.report import rebuild
 from harness.model.baseline import Baseline, differences
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan

@@ -12,7 +12,7 @@ from harness.collectors.journal import Journal
 from harness.collectors.source_health import RETRY, SourceHealth, UnreachableError
 from harness.model import Event, Sample
 from harness.model.phases import GAP, NOT_REACHABLE, OBSERVER_REQUESTS, RESUMED
-from harness.model.redaction import Redaction, hide_columns, values_of
+from harness.model.text.redaction import Redaction, hide_columns, values_of
 from harness.store import RunFolder
 
 TOKEN = "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"

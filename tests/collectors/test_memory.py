@@ -5,9 +5,9 @@ import tracemalloc
 
 from harness.collectors.collector import Activity
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.events import Events
-from harness.collectors.kubernetes.observed_pods import Pods
-from harness.collectors.kubernetes.workflows import Workflows
+from harness.collectors.kubernetes.pod.events import Events
+from harness.collectors.kubernetes.pod.observed import Pods
+from harness.collectors.kubernetes.workflow.watch import Workflows
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.messages import ClusterHint, Instant, LedgerGrew, PageListed, Tick
 from harness.collectors.runs.poll_policy import PollPolicy

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.events import Events
-from harness.collectors.kubernetes.observed_pods import Pods
+from harness.collectors.kubernetes.pod.events import Events
+from harness.collectors.kubernetes.pod.observed import Pods
 from harness.model import Span
 from harness.model.phases import RUNNING, SCHEDULING, STORING, UNSCHEDULABLE
 from harness.simulator.cluster import Change, Pod

@@ -27,7 +27,7 @@ from harness.collectors.observer import observe
 from harness.collectors.probes.s3 import Bucket
 from harness.model import Event, Plan, Sample
 from harness.model.errors import ConfigError
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.options import Option
 from harness.model.units import parse_duration
 from harness.store import RunFolder

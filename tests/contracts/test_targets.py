@@ -9,9 +9,9 @@ from pathlib import Path
 import configargparse
 import pytest
 
-from harness.drive.clients import ProcessClient
+from harness.drive.http.clients import ProcessClient
 from harness.model.http import HttpAnswer, HttpRequest
-from harness.model.redaction import HIDDEN, Redaction
+from harness.model.text.redaction import HIDDEN, Redaction
 from harness.plan.options import register
 from harness.targets.discovery import find, names
 from harness.targets.target import PROCESSES, Platform, Target

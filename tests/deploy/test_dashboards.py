@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.model.load_metrics import exposition
+from harness.model.live.metrics import exposition
 from tests.support.live_views import LOAD, OBSERVED
 from tests.support.prometheus_server import real_prometheus
 from tests.support.servers import until

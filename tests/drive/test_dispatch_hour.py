@@ -11,12 +11,12 @@ import numpy as np
 import orjson
 import pytest
 
-from harness.drive.dispatch import Clock, Dispatcher
-from harness.drive.ledger import Ledger
-from harness.drive.status_reporter import History
+from harness.drive.dispatch.loop import Clock, Dispatcher
+from harness.drive.recording.ledger import Ledger
+from harness.drive.session.status_reporter import History
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
-from harness.model.live import LiveLoad
+from harness.model.live.state import LiveLoad
 from harness.model.phases import SUCCEEDED
 from harness.model.schedules import Constant
 from harness.plan.assignment import Assignment

@@ -3,8 +3,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.drive.status_reporter import History
-from harness.model.live import Counts, LiveLoad
+from harness.drive.session.status_reporter import History
+from harness.model.live.state import Counts, LiveLoad
 
 
 def load(in_flight):

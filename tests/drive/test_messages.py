@@ -4,7 +4,7 @@ import gevent
 import pytest
 from gevent import ssl
 
-from harness.drive.http_client import HttpClient
+from harness.drive.http.client import HttpClient
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpRequest
 from harness.model.plan import Limits

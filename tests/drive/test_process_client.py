@@ -8,10 +8,10 @@ import orjson
 import psutil
 import pytest
 
-from harness.drive.clients import ProcessClient
+from harness.drive.http.clients import ProcessClient
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
-from harness.model.typed import from_plain
+from harness.model.text.typed import from_plain
 from harness.targets.command import completed
 from harness.targets.command.ended import Ended
 from harness.targets.target import PROCESSES, RejectedError
@@ -131,7 +131,7 @@ def test_a_machine_that_starts_no_further_process_is_said(monkeypatch):
     def refuse(*_, **__):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("harness.drive.clients.os.posix_spawn", refuse)
+    monkeypatch.setattr("harness.drive.http.clients.os.posix_spawn", refuse)
     with pytest.raises(TargetUnreachableError, match="no further process can be started: Resource temporarily"):
         ProcessClient()(request(["true"]))
 

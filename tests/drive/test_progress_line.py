@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.drive.status_reporter import Progress, line
-from harness.model.live import Counts, LiveLoad
+from harness.drive.session.status_reporter import Progress, line
+from harness.model.live.state import Counts, LiveLoad
 
 
 class Terminal(io.StringIO):

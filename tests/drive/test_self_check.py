@@ -15,8 +15,10 @@ from harness.analysis import lateness
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors import api_errors, generator_lag, submissions_limited
 from harness.detectors import slow_accepts as slow_detector
-from harness.drive import bare_loop, http_client, load_generator
-from harness.drive.load_generator import Worker
+from harness.drive.dispatch import bare_loop
+from harness.drive.http import client as http_client
+from harness.drive.workers import load_generator
+from harness.drive.workers.load_generator import Worker
 from harness.model import Plan, Sample, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU, GENERATOR_RATE
 from harness.model.schedules import Burst, Constant

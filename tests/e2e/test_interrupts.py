@@ -114,7 +114,7 @@ sys.meta_path.insert(0, CtrlC())
     ("command", "module"),
     [
         ("harness.cli", "harness.model.errors"),
-        ("harness.cli", "harness.cli.options"),
+        ("harness.cli", "harness.cli.loading.options"),
         ("generators.cli", "harness.model.errors"),
         ("generators.cli", "generators.request"),
     ],

@@ -3,7 +3,7 @@ import csv
 import pytest
 
 from generators.cli import main
-from harness.model.argo_manifest import spec_of
+from harness.model.argo.manifest import spec_of
 from harness.targets import argo
 from harness.targets.argo.manifest import inputs_of, read_manifests
 from harness.targets.scenarios import ParamMode, read_scenarios

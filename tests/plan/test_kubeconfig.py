@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.drive.clients import client_of
+from harness.drive.http.clients import client_of
 from harness.model.errors import ConfigError
 from harness.model.http import HttpRequest
 from harness.model.plan import Plan

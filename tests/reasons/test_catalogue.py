@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.model import ConfigError
-from harness.model.inert import shell_word
+from harness.model.text.inert import shell_word
 from harness.reasons import builtin, merged, rows_of, stated
 from harness.store.reasons import read_reasons
 

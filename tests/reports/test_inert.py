@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from harness.cli import main, watch
+from harness.cli import main
+from harness.cli.loading import watch
 from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
 from reports.figures.figure import figure
 from reports.markdown import cell, code

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import gevent
 import pytest
 
-from harness.drive.bound_credentials import BoundCredentials
+from harness.drive.http.bound_credentials import BoundCredentials
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.live import LiveLoad, Stage
+from harness.model.live.state import LiveLoad, Stage
 from harness.targets import hetida
 from harness.targets.credentials import Credentials
 
 with pytest.MonkeyPatch.context() as patch:
     patch.setenv("LOCUST_SKIP_MONKEY_PATCH", "1")  # this process also runs tests that use threads
-    from harness.drive import coordinator as module
+    from harness.drive.session import coordinator as module
 
     from locust.runners import MasterRunner
 

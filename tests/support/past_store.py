@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model import Event, Node, Sample, Span
-from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import (
     PULLING,
     REQUESTED_CPU_CORES,

@@ -12,7 +12,7 @@ from harness.collectors.collector import Activity, Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.cluster import Cluster
 from harness.model import Event, Plan, Span
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import SCHEDULING
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget

@@ -13,12 +13,12 @@ import orjson
 from harness.analysis.timeline import Timeline
 from harness.collectors.collector import Activity
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.nodes import Nodes
-from harness.collectors.kubernetes.observed_pods import Pods
-from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
-from harness.collectors.kubernetes.workflows import Workflows
+from harness.collectors.kubernetes.pod.events import Events
+from harness.collectors.kubernetes.pod.observed import Pods
+from harness.collectors.kubernetes.workflow.reader import ARGO, WorkflowReader
+from harness.collectors.kubernetes.workflow.watch import Workflows
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.source_health import UnreachableError
 from harness.model import Event, Outcome, Plan, Submission

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.argo_nodes import nodes_of_status
+from harness.model.argo.nodes import nodes_of_status
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer
 from harness.model.plan import ObserverPlan, Plan
-from harness.model.redaction import HIDDEN, Redaction
 from harness.model.scenario import Scenario
+from harness.model.text.redaction import HIDDEN, Redaction
 from harness.simulator.kube_api import resources
 from harness.targets import argo
 from harness.targets.argo.manifest import TEST_LABEL, inputs_of

@@ -12,7 +12,7 @@ import urllib3
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.run_watch import open_collector
-from harness.drive.clients import client_of
+from harness.drive.http.clients import client_of
 from harness.model.errors import ConfigError
 from harness.model.http import HttpRequest
 from harness.model.plan import Plan

@@ -9,7 +9,7 @@ import orjson
 import psutil
 import pytest
 
-from harness.drive.clients import ProcessClient
+from harness.drive.http.clients import ProcessClient
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.phases import FAILED, SUCCEEDED
 from harness.model.scenario import Scenario

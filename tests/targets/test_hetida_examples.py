@@ -62,7 +62,7 @@ def test_the_compose_file_has_the_balancer_before_every_runtime():
 def test_the_compose_files_adapter_is_a_command_of_ours():
     import argparse
 
-    from harness.cli import adapter
+    from harness.cli.platform import adapter
 
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["adapter"]
     parser = argparse.ArgumentParser()

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from harness.collectors.kubernetes.pods import task_of
+from harness.collectors.kubernetes.pod.life import task_of
 from harness.targets.kfp.tasks import tasks_of
 from tests.support.recorded_runs import RECORDED, recorded_run
 

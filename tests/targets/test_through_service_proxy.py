@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.drive.clients import client_of
+from harness.drive.http.clients import client_of
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.plan import Plan

@@ -5,7 +5,7 @@ import pytest
 import yaml
 from kfp import compiler, dsl
 
-from harness.model.redaction import Redaction
+from harness.model.text.redaction import Redaction
 from harness.targets import hetida, kfp
 from harness.targets.kfp.pipeline import read_pipeline
 from harness.targets.target import Redactable

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 
 from harness.analysis.timeline import Timeline
-from harness.model.inert import shell_word
 from harness.model.phases import CONTROLLER_SETTINGS, LIMITS, NAMESPACE_PARALLELISM, PARALLELISM, PLATFORM
+from harness.model.text.inert import shell_word
 
 _SEEN = 0.5  # of the running workflows, at least: those with a pod
 _LIMIT = re.compile(rf"\b({PARALLELISM}|{NAMESPACE_PARALLELISM})=(\d{{1,9}})\b")

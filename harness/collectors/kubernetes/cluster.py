@@ -4,25 +4,25 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from harness.collectors.collector import Observation
-from harness.collectors.kubernetes.controller_limits import ControllerArguments, record_limits
-from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.kube_api import KubeApi
-from harness.collectors.kubernetes.launcher_logs import LauncherLogs
 from harness.collectors.kubernetes.node_claims import VERSIONS, NodeClaims
 from harness.collectors.kubernetes.nodes import Nodes
-from harness.collectors.kubernetes.observed_pods import Pods
-from harness.collectors.kubernetes.other_pods import OtherPods
-from harness.collectors.kubernetes.pods import label_of
+from harness.collectors.kubernetes.pod.events import Events
+from harness.collectors.kubernetes.pod.launcher_logs import LauncherLogs
+from harness.collectors.kubernetes.pod.life import label_of
+from harness.collectors.kubernetes.pod.observed import Pods
+from harness.collectors.kubernetes.pod.others import OtherPods
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.kubernetes.quotas import EVERY_S, SOURCE, Quotas
 from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
 from harness.collectors.kubernetes.replicas import Replicas, has_replicas
-from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
-from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
-from harness.collectors.kubernetes.workflows import Workflows
+from harness.collectors.kubernetes.workflow.controller_limits import ControllerArguments, record_limits
+from harness.collectors.kubernetes.workflow.reader import ARGO, WorkflowReader
+from harness.collectors.kubernetes.workflow.watch import KIND as WORKFLOW_KIND
+from harness.collectors.kubernetes.workflow.watch import Workflows
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE, PLATFORM, VERSION
 from harness.model.records import Event, Node
 

@@ -8,7 +8,7 @@ import orjson
 
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.kubernetes.kube_api import connect, listed
-from harness.collectors.kubernetes.pods import run_of
+from harness.collectors.kubernetes.pod.life import run_of
 from harness.collectors.source_health import UnreachableError
 from harness.model.cluster import CandidateNode, CandidatePod
 from harness.model.errors import ConfigError, TargetUnreachableError

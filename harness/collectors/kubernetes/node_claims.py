@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.events import BEFORE_NS
+from harness.collectors.kubernetes.pod.events import BEFORE_NS
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.model.phases import CLAIM_CREATED, CLAIM_FAILED, COMING_NODES, OF_CLAIM

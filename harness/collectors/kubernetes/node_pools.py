@@ -7,8 +7,8 @@ from typing import Any
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.kubernetes.kube_api import connect, listed
 from harness.collectors.kubernetes.nodes import node_of
-from harness.collectors.kubernetes.pod_requests import requests_of
-from harness.collectors.kubernetes.pods import WORKFLOW, run_of, task_of
+from harness.collectors.kubernetes.pod.life import WORKFLOW, run_of, task_of
+from harness.collectors.kubernetes.pod.requests import requests_of
 from harness.collectors.source_health import UnreachableError
 from harness.model.cluster import NodeOffer, PoolNode, PoolPod
 from harness.model.errors import ConfigError, TargetUnreachableError

@@ -8,7 +8,7 @@ from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.model.records import Sample
 

@@ -11,7 +11,7 @@ from re import sub
 from typing import Any
 
 from harness.collectors.kubernetes.nodes import GPUS, KNOWN_LABELS
-from harness.collectors.kubernetes.pods import LABELS, NODE_NAME, WORKFLOW
+from harness.collectors.kubernetes.pod.life import LABELS, NODE_NAME, WORKFLOW
 from harness.collectors.metrics.kube_state_series import OF_CLAIMS, OF_NODES, Series
 from harness.collectors.metrics.past_pulls import Start, inferred_pulls
 from harness.collectors.metrics.prometheus import LAST_S

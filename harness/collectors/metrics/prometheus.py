@@ -15,7 +15,7 @@ from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest, html_page, redirection
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE
 from harness.model.records import Sample
 from harness.targets.credentials import Credentials

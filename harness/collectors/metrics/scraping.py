@@ -16,7 +16,7 @@ from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.records import Sample
 
 _LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*?)\})?\s+([^\s#]+)(?:\s+-?\d+)?(?:\s+#.*)?")

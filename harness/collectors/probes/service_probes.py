@@ -14,7 +14,7 @@ from harness.collectors.runs.poll_policy import budget
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.model.records import Event, Sample, Submission
 from harness.targets.target import HasServices, Service

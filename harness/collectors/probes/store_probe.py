@@ -14,7 +14,7 @@ from harness.collectors.probes.s3 import S3, Bucket, error_of
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.model.records import Event, Sample
 

@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from harness.collectors.collector import Observation
 from harness.model.errors import ConfigError
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.targets.target import ReportsBack
 
 _MAX_BYTES = 256 * 2**20

@@ -15,7 +15,7 @@ from harness.collectors.source_health import SourceHealth
 from harness.model import records
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.targets.target import DescribesTasks, ListsRuns
 
 _CALM_S = 5.0

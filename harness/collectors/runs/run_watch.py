@@ -17,9 +17,9 @@ from harness.collectors.kubernetes.reflector import Manifest, Reflector
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.tasks import record_task
 from harness.collectors.source_health import SourceHealth
-from harness.model.argo_nodes import is_offloaded
+from harness.model.argo.nodes import is_offloaded
 from harness.model.forgetting import Ids
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE, RUNS_IN_FLIGHT
 from harness.model.records import Event, Sample, Span, Submission
 from harness.plan.kubeconfig import by_kubeconfig

@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness.analysis.cost.requested import requests_by
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.model.argo_nodes import DRIVER_SUFFIX
+from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import (
     POD_CPU_CORES,
     POD_PHASES,

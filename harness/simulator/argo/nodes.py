@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from harness.model.argo_manifest import RUN_NAME
-from harness.model.argo_nodes import node_id
+from harness.model.argo.manifest import RUN_NAME
+from harness.model.argo.nodes import node_id
 from harness.simulator.argo.templates import Find, Spec, parameters_of, templates_of
 from harness.simulator.cluster import Pod
 from harness.simulator.workflows.graph import Graph, Plan

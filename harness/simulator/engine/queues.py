@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
-from harness.model.exposition import Histogram
+from harness.model.live.exposition import Histogram
 from harness.simulator.engine.events import Action, EventLoop
 
 

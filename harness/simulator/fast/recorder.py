@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from harness.model import Event, Node, PodSpans, Sample, Span
-from harness.model.argo_nodes import task_of_node
+from harness.model.argo.nodes import task_of_node
 from harness.model.phases import (
     CPU_LIMIT_CORES,
     FAILED,

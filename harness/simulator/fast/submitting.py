@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from harness.model import Scenario
-from harness.model.argo_manifest import (
+from harness.model.argo.manifest import (
     GROUP_VERSION,
     RUN_NAME,
     over_template,

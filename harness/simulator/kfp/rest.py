@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from harness.model.exposition import Histogram
+from harness.model.live.exposition import Histogram
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import listing, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal, invalid, not_found

@@ -6,7 +6,7 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from harness.model.argo_manifest import over_template
+from harness.model.argo.manifest import over_template
 from harness.simulator.argo.cron import is_due
 from harness.simulator.argo.nodes import POD, RUNNING, SUCCEEDED, Node, Run
 from harness.simulator.argo.operator import Labelled

@@ -7,7 +7,7 @@ timestamps.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from harness.model.exposition import Family, Series, written
+from harness.model.live.exposition import Family, Series, written
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.kube_objects.components import DATABASE_CLAIM
 from harness.simulator.kube_objects.installation import Claim

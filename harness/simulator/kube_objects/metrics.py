@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from harness.model.exposition import Family, Histogram, Series, written
+from harness.model.live.exposition import Family, Histogram, Series, written
 from harness.simulator.platform import Platform
 from harness.simulator.workflows.workflow import Workflow
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from harness.model.errors import ConfigError
-from harness.model.typed import OneOf, Range
+from harness.model.text.typed import OneOf, Range
 from harness.model.units import parse_duration, parse_quantity
 from harness.simulator.engine.distributions import FORMS, Amount, Number, parse_amount
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
-from harness.model.exposition import Histogram
+from harness.model.live.exposition import Histogram
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import ProcessorSharing

@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Callable
 
-from harness.model.exposition import Histogram
+from harness.model.live.exposition import Histogram
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.profile import Controller as Settings

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
-from harness.model.exposition import Histogram
+from harness.model.live.exposition import Histogram
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.profile import Controller as Settings

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
-from harness.model.argo_manifest import GROUP_VERSION, RUN_NAME, spec_of, with_parameters
+from harness.model.argo.manifest import GROUP_VERSION, RUN_NAME, spec_of, with_parameters
 from harness.model.errors import ConfigError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.options import Option

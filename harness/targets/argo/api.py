@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
-from harness.model.argo_manifest import GROUP_VERSION
+from harness.model.argo.manifest import GROUP_VERSION
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, redirection
 from harness.targets.answers import JSON, REDIRECT_HINT, document, error_text, hint_for, refusal_hint

@@ -10,9 +10,9 @@ import orjson
 import yaml
 
 from harness import reading
-from harness.model.argo_manifest import GROUP_VERSION, MANIFEST_HINT, SPEC_OF_KIND, as_text, readable, spec_of
+from harness.model.argo.manifest import GROUP_VERSION, MANIFEST_HINT, SPEC_OF_KIND, as_text, readable, spec_of
 from harness.model.errors import ConfigError
-from harness.model.redaction import HIDDEN, Redaction
+from harness.model.text.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType
 
 _NEEDED = ("WorkflowTemplate", "ClusterWorkflowTemplate", "ConfigMap")

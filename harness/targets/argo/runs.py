@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from harness.model.argo_manifest import RUN_NAME
-from harness.model.argo_nodes import nodes_of_status, parent_of_node, task_of_node
+from harness.model.argo.manifest import RUN_NAME
+from harness.model.argo.nodes import nodes_of_status, parent_of_node, task_of_node
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.targets.target import ListedRun, TaskDetail
 

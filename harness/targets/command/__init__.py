@@ -1,7 +1,7 @@
 """Any command: one process per scenario, on the machine of the load generator.
 
 The answer to a submission is the end of its process, so a run ends with its answer and nothing is listed. The exchange
-of the load starts the process (`harness.drive.clients`); an address of this kind is never contacted.
+of the load starts the process (`harness.drive.http.clients`); an address of this kind is never contacted.
 """
 
 import os
@@ -17,7 +17,7 @@ from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.options import Option
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
-from harness.model.typed import from_plain
+from harness.model.text.typed import from_plain
 from harness.targets.command.ended import Ended
 from harness.targets.command.words import OF_SCENARIOS, filled, placeholders, words_of
 from harness.targets.completed_run import CompletedRun

@@ -17,7 +17,7 @@ import orjson
 
 from harness import reading
 from harness.model.errors import ConfigError
-from harness.model.redaction import HIDDEN, Redaction
+from harness.model.text.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType, as_cell, typed
 
 DIRECT = "direct_provisioning"

@@ -10,7 +10,7 @@ import yaml
 
 from harness import reading
 from harness.model.errors import ConfigError
-from harness.model.redaction import HIDDEN, Redaction
+from harness.model.text.redaction import HIDDEN, Redaction
 from harness.prepare.changes import disable_caching, prepared
 from harness.prepare.settings import Settings
 from harness.prepare.steps import tasks_of

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.model.argo_nodes import node_id, parent_of_node
+from harness.model.argo.nodes import node_id, parent_of_node
 
 Entry = Mapping[str, Any]
 Candidates = Mapping[str, tuple[str, str]]  # full name and display name of a node, by its id

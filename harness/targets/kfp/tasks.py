@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from harness.model.argo_nodes import DRIVER_SUFFIX, EXECUTOR, parent_of_node, task_of_node
+from harness.model.argo.nodes import DRIVER_SUFFIX, EXECUTOR, parent_of_node, task_of_node
 from harness.model.phases import SKIPPED
 from harness.targets.kfp.task_nodes import Entry, children, display_name, task_nodes
 from harness.targets.target import TaskDetail

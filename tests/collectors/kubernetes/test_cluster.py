@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes, node_of
-from harness.collectors.kubernetes.observed_pods import Pods
+from harness.collectors.kubernetes.pod.events import Events
+from harness.collectors.kubernetes.pod.observed import Pods
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING
 from harness.store import RunFolder

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.collectors.kubernetes.pods import PodLife
-from harness.collectors.kubernetes.workflows import NodeMessage, node_messages
-from harness.model.argo_nodes import is_offloaded
+from harness.collectors.kubernetes.pod.life import PodLife
+from harness.collectors.kubernetes.workflow.watch import NodeMessage, node_messages
+from harness.model.argo.nodes import is_offloaded
 from tests.support.recorded_workflows import NAMES, recorded
 
 FAILED = "main: Error (exit code 1): the step says FAIL_ME"

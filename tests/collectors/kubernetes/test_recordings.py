@@ -11,9 +11,9 @@ import pytest
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.importing import import_files, read_files
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
-from harness.collectors.kubernetes.observed_pods import Pods
+from harness.collectors.kubernetes.pod.events import Events
+from harness.collectors.kubernetes.pod.observed import Pods
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, STARTING, UNSCHEDULABLE
 from harness.plan.plans import plan_observation

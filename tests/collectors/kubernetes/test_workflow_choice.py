@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from harness.collectors.kubernetes.workflows import WorkflowChoice, WorkflowKey
+from harness.collectors.kubernetes.workflow.watch import WorkflowChoice, WorkflowKey
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.collectors.kubernetes.nodes import node_of
-from harness.collectors.kubernetes.pods import PodLife
+from harness.collectors.kubernetes.pod.life import PodLife
 from harness.collectors.metrics.kube_state import Known, KubeState, label_name, own_labels
 from harness.collectors.metrics.kube_state_series import ALL, Form
 from harness.collectors.metrics.past_pulls import Start, inferred_pulls

@@ -9,7 +9,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.probes.service_probes import ServiceProbes, open_collector
 from harness.model import Event, Outcome, Plan, Sample, Submission
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.store import RunFolder
 from harness.targets.credentials import Credentials

@@ -13,7 +13,7 @@ from harness.collectors.probes.s3 import Bucket, signed_headers
 from harness.collectors.probes.store_probe import StoreProbe, open_collector
 from harness.model import ConfigError, Event, Plan, Sample
 from harness.model.http import HttpRequest
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget

@@ -13,7 +13,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.callbacks import open_collector
 from harness.model.errors import ConfigError
-from harness.model.live_observer import LiveObserver
+from harness.model.live.observer import LiveObserver
 from harness.model.phases import COMPUTING, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.records import Event, Span

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from harness.model.argo_nodes import node_id
+from harness.model.argo.nodes import node_id
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.kfp.records import Run

@@ -110,7 +110,7 @@ def _without_logs(records: Iterable[Any]) -> Iterator[Any]:
 def as_read(records: Iterable[Any]) -> Iterator[Any]:
     """Refusals of a quota as an observer learns of them: from one workflow now and then, which shows its waiting nodes.
 
-    As `harness.collectors.kubernetes.workflows` does, first those without a living pod.
+    As `harness.collectors.kubernetes.workflow.watch` does, first those without a living pod.
     """
     every = list(records)
     refused: dict[str, list[Event]] = defaultdict(list)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from generators.schema import Schema
-from harness.cli import options
+from harness.cli.loading import options
 from harness.targets.discovery import names
 from tests.support.e2e import ROOT
 from tests.support.reference import commands, detectors, durability, metrics, reasons, schemas

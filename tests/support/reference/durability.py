@@ -23,16 +23,16 @@ _INTRODUCTION = """What a test leaves when something breaks, and what hostile fi
 # The tests of attacks: every test of these files.
 _ATTACKS = {
     "Answers and messages of the network": (
-        "tests/test_network_readers.py", "tests/collectors/test_http.py", "tests/drive/test_cluster_secret.py",
+        "tests/test_network_readers.py", "tests/collectors/test_http.py", "tests/drive/workers/test_secret.py",
         "tests/simulator/test_deep_bodies.py",
     ),
     "Files and run folders": (
         "tests/test_foreign_files.py", "tests/store/test_foreign_folders.py", "tests/store/test_links.py",
         "tests/generators/test_schema_fuzz.py", "tests/cli/test_foreign_runs.py",
     ),
-    "Texts": ("tests/model/test_inert.py", "tests/reports/test_inert.py", "tests/drive/test_console.py"),
-    "The web UI": ("tests/e2e/test_web_safety.py", "tests/drive/test_web_guard.py"),
-    "Secrets and rights": ("tests/model/test_redaction.py", "tests/e2e/test_token.py", "tests/deploy/test_rights.py"),
+    "Texts": ("tests/model/text/test_inert.py", "tests/reports/test_inert.py", "tests/drive/test_console.py"),
+    "The web UI": ("tests/e2e/test_web_safety.py", "tests/drive/web/test_guard.py"),
+    "Secrets and rights": ("tests/model/text/test_redaction.py", "tests/e2e/test_token.py", "tests/deploy/test_rights.py"),
     "What is installed and run from elsewhere": ("tests/deploy/test_supply_chain.py",),
 }  # fmt: skip
 

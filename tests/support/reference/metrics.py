@@ -1,6 +1,6 @@
 """The metrics of a running load test."""
 
-from harness.model import load_metrics
+from harness.model.live import metrics as load_metrics
 from tests.support.reference.markdown import code, table
 from tests.support.reference.markdown import page as whole
 

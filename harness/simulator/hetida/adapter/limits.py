@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
 
-from harness.model.exposition import Family, Histogram, written
+from harness.model.live.exposition import Family, Histogram, written
 from harness.simulator.engine.distributions import Amount, fixed
 
 _NO_PARAMETERS: dict[str, object] = {}

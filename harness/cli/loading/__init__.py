@@ -1,0 +1,1 @@
+"""Verbs that load a platform, here or in its cluster."""

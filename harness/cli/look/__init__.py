@@ -1,0 +1,1 @@
+"""Verbs that look at tests, and at platforms that something else loads."""

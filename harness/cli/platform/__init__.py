@@ -1,0 +1,1 @@
+"""Verbs of simulated platforms and of disturbances."""

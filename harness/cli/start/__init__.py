@@ -1,0 +1,1 @@
+"""Verbs before a first test."""

@@ -1,0 +1,1 @@
+"""Pods: their lives, events, requests, pulls and logs."""

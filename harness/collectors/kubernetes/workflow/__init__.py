@@ -1,0 +1,1 @@
+"""Argo's workflows and their controller."""

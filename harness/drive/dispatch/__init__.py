@@ -1,0 +1,1 @@
+"""Open-model dispatch: each arrival at its own instant, whatever became of the others."""

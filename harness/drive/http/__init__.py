@@ -1,0 +1,1 @@
+"""Requests to the platform: clients, connections and credentials."""

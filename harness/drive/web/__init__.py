@@ -1,0 +1,1 @@
+"""Locust's web UI and the pages of metrics: the form, its tab, who may press what."""

@@ -1,0 +1,1 @@
+"""Argo's manifests and names."""

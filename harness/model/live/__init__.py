@@ -1,0 +1,1 @@
+"""The state of a running test, and of what observes it."""

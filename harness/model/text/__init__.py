@@ -1,0 +1,1 @@
+"""Text from outside: made inert, kept free of secrets, counted and parsed."""
