@@ -25,7 +25,7 @@ from harness.simulator.profile.file import parse_profile
 
 # Sections of a profile whose settings go by their names, such as controller.qps.
 _SECTIONS = ("api", "agent", "autoscaler", "controller", "database", "kubelet", "quota", "scheduler", "store")
-_OF_POOLS = ("nodes", "max", "min", "cpu", "memory", "spot")
+_OF_POOLS = ("nodes", "max", "min", "cpu", "memory", "spot", "price")
 _RUNS = re.compile(r"runs *(?:=? *[×x*]|=) *([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 _NODES = re.compile(r"[0-9]{1,9}")
 _TIMES = re.compile(r"[×x*]")
@@ -101,7 +101,7 @@ def _applying(text: str, profile: Profile, images: Mapping[str, Iterable[str]]) 
 
 def _of_platform(text: str, name: str, value: str, profile: Profile) -> Apply | None:
     head, _, rest = name.partition(".")
-    if name in {"nodes", "spot"}:
+    if name in {"nodes", "spot", "price"}:
         return partial(_with_pools, names=_main(profile), setting=name, value=_of_pool(text, name, value))
     pool, _, setting = rest.rpartition(".")
     if head == "pool" and pool in {each.name for each in profile.pools} and setting in _OF_POOLS:
@@ -127,7 +127,7 @@ def _known(profile: Profile, images: Iterable[str]) -> list[str]:
     pools = [f"pool.{pool.name}.{each}" for pool in profile.pools for each in _OF_POOLS]
     sections = [f"{section}.{each}" for section in _SECTIONS for each in _fields(section)]
     tasks = [name for task in images for name in (f"image.{task}", f"step.{task}.cpu")]
-    return ["nodes", "parallelism", "spot", "schedule", "runs", *pools, *sections, *tasks]
+    return ["nodes", "parallelism", "price", "spot", "schedule", "runs", *pools, *sections, *tasks]
 
 
 def _fields(section: str) -> dict[str, object]:
@@ -165,6 +165,8 @@ def _of_pool(text: str, setting: str, value: str) -> float:
         if value in {"on", "off"}:
             return _EVICTIONS if value == "on" else 0.0
         return _above_0(text, value, float_of)
+    if setting == "price":
+        return _above_0(text, value, float_of)
     if setting in {"cpu", "memory"}:
         return _above_0(text, value, parse_quantity)
     if not _NODES.fullmatch(value) or not 0 < int(value) <= _MOST_NODES:
@@ -181,7 +183,7 @@ def float_of(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"'{text}' is not a number", "give a number, or on or off") from None
+        raise ConfigError(f"'{text}' is not a number", "give a number, or on or off for spot") from None
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -214,7 +216,10 @@ def _with_pool(pool: Pool, setting: str, value: float) -> Pool:
         case "spot":
             # Spot nodes without a taint, so that the runs' pods go there.
             cloud = replace(pool.eviction, cloud="gke") if value > 0 else pool.eviction
-            return replace(pool, spot=value > 0, evictions_per_hour=value, eviction=cloud)
+            price = pool.price if pool.spot == (value > 0) else None  # the other kind has another, which nobody told
+            return replace(pool, spot=value > 0, evictions_per_hour=value, eviction=cloud, price=price)
+        case "price":
+            return replace(pool, price=value)
         case "cpu":
             return replace(pool, cpu=value)
         case _:
