@@ -7,7 +7,7 @@ import signal
 import pytest
 from hypothesis import settings
 
-from tests.support.real_kubernetes import real_cluster
+from tests.support.real_kubernetes import end_cluster, real_cluster
 
 __all__ = ["real_cluster"]
 
@@ -62,6 +62,14 @@ def pytest_collection_finish():
     """What was imported and collected stays: each full collection of a test's garbage would look through all of it."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)  # when the test's own fixtures are gone
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """The control plane ends with its group, where each group stays in one process."""
+    this, following = ("real_cluster" in getattr(each, "fixturenames", ()) for each in (item, nextitem))
+    if "PYTEST_XDIST_WORKER" in os.environ and this and not following:
+        end_cluster()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
