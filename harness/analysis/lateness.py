@@ -52,10 +52,10 @@ def judged_lateness(timeline: Timeline) -> Lateness:
     measured_s = _measured(timeline, answers=exact)
     if not late.size:
         return Lateness(0.0, 0.0, 0.0, measured_s, ())
-    p50, p99, most = (float(value) for value in np.quantile(late, [level for level, *_ in LIMITS]))
+    limits = LIMITS if exact or late.size <= _MANY else _OF_MANY
+    p50, p99, last = (float(value) for value in np.quantile(late, [level for level, *_ in limits]))
     reasons = []
-    for level, name, absolute_s, share in LIMITS if exact or late.size <= _MANY else _OF_MANY:
-        value = float(np.quantile(late, level))
+    for value, (level, name, absolute_s, share) in zip((p50, p99, last), limits, strict=True):
         limit_s = absolute_s if exact else max(absolute_s, share * measured_s)
         beyond = int((late > limit_s).sum())
         # One late arrival of twenty does not show that more than one in a hundred are.
@@ -67,7 +67,7 @@ def judged_lateness(timeline: Timeline) -> Lateness:
             f"arrivals left in bunches: counts in windows of {format_duration(_window(due))} scatter around the "
             f"schedule's with an index of dispersion of {index:.1f}, limit {_DISPERSION:.0f}"
         )
-    return Lateness(p50, p99, most, measured_s, tuple(reasons))
+    return Lateness(p50, p99, float(late.max()), measured_s, tuple(reasons))
 
 
 def lateness(timeline: Timeline) -> Floats:

@@ -237,7 +237,8 @@ class Statements:
 
 
 def _words(row: Row) -> Words:
-    source = "kubelet-event" if row.sources[0] == "waiting" else row.sources[0]  # which tells of such a state
+    # The kubelet reports a waiting container by an event.
+    source = "kubelet-event" if row.sources[0] == "waiting" else row.sources[0]
     reason, state = _reason(row, source), _reason(row, "waiting") if "waiting" in row.sources else ""
     return Words(row.sources[0], reason, row.examples[0], state, row.about)
 
