@@ -33,7 +33,7 @@ def _charges(result: Result) -> Iterable[tuple[str, str, str]]:
     if paid.cost is None:
         yield "Cost", "unknown", "set node prices: pipeswarm report RUN --price POOL=0.19"
     else:
-        yield "Cost", amount_text(paid.cost), "in the currency of the node prices"
+        yield "Cost", amount_text(paid.cost), paid.currency or "in the currency of the node prices"
     yield from _goodput(result, paid)
     yield "Nodes ready at the start", f"{paid.warm:,}", ""
 
@@ -105,7 +105,7 @@ def _goodput(result: Result, paid: Cost) -> Iterable[tuple[str, str, str]]:
         yield "Succeeded runs per node-hour", amount_text(good / paid.node_hours), "goodput: lost work is paid for too"
     if paid.cost:
         yield (
-            "Succeeded runs per unit of money",
+            f"Succeeded runs per {paid.currency or 'unit of money'}",
             amount_text(good / paid.cost),
             "to compare spot and on-demand",
         )
@@ -124,7 +124,7 @@ def allocation_table(result: Result) -> Table:
         rows.append(("total", "", "", *map(amount_text, (hours, whole)), "100.0%"))
     columns = (
         Column("Pipeline", whole=True), Column("Tenant"), Column("Step"), Column("Node-hours", number=True),
-        Column("Cost", number=True), Column("Share", number=True),
+        Column(_cost(result), number=True), Column("Share", number=True),
     )  # fmt: skip
     note = (
         "A pod holds the share of its node that it requests of its scarcest resource, or uses of its CPU where that is "
@@ -145,8 +145,17 @@ def kinds_table(result: Result) -> Table:
         for kind in both
     ]  # fmt: skip
     columns = numbers(
-        "Nodes", "Count", "Node-hours", "Pods lost", "Work lost", "Goodput (runs)", "per node-hour", "Cost",
-        "per unit of money",
+        "Nodes", "Count", "Node-hours", "Pods lost", "Work lost", "Goodput (runs)", "per node-hour", _cost(result),
+        f"per {_currency(result) or 'unit of money'}",
     )  # fmt: skip
     note = "Goodput: succeeded runs, split by where their work was done. Lost work is paid for and not counted."
     return Table("Spot and on-demand nodes", columns, tuple(rows), note)
+
+
+def _cost(result: Result) -> str:
+    currency = _currency(result)
+    return f"Cost ({currency})" if currency else "Cost"
+
+
+def _currency(result: Result) -> str:
+    return result.cost.currency if result.cost else ""

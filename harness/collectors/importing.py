@@ -24,7 +24,7 @@ from harness.collectors.kubernetes.pod.observed import Pods
 from harness.collectors.kubernetes.reflector import Manifest, OnChange
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.kubernetes.workflow import watch as workflows
-from harness.collectors.kubernetes.workflow.controller_limits import ControllerArguments
+from harness.collectors.kubernetes.workflow.controller_limits import ControllerArguments, see_config_map
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.run_watch import OFFLOADED
 from harness.collectors.runs.tasks import record_task
@@ -35,7 +35,7 @@ from harness.model.phases import NOT_REACHABLE
 from harness.model.records import Sample
 from harness.targets.target import ListsRuns, Target, WatchesRuns
 
-_ORDER = ("Node", "Pod", workflows.KIND, "Event", pvcs.KIND)  # events refer to pods and workflows
+_ORDER = ("ConfigMap", "Node", "Pod", workflows.KIND, "Event", pvcs.KIND)  # events refer to pods and workflows
 
 _DATES = ("Time", "Timestamp", "At", "_at", "_time")
 _AHEAD = frozenset({"deletionTimestamp", "expirationTimestamp", "renewTime"})  # of what is still to happen
@@ -166,7 +166,7 @@ def _items(dump: Dump) -> Iterator[dict[str, Any]]:
         if kind not in _ORDER:
             raise ConfigError(
                 f"{dump.path}: items[{k}] is a {kind or 'thing without a kind'}",
-                "give nodes, pods, events, pvc or workflows",
+                "give nodes, pods, events, pvc, workflows or configmaps",
             )
         yield {**item, "kind": kind}
 
@@ -237,6 +237,7 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tup
     see: dict[str, OnChange] = {
         "Node": nodes.see, "Pod": see_pod, "Event": events.see,
         pvcs.KIND: pvcs.Claims(journal).see, workflows.KIND: known.see,
+        "ConfigMap": lambda _change, manifest: see_config_map(journal, manifest),
     }  # fmt: skip
     for kind in _ORDER:
         for path, each in objects[kind]:

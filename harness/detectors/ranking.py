@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from harness.detectors.detector import MOST_SLOWED, slowed
 from harness.model.effects import Effects, Prediction
-from harness.model.findings import PREVIEW, STABLE, Finding
+from harness.model.findings import DOUBT, PREVIEW, STABLE, Finding
 
 # By finding: the findings that account for it, and the confidence that remains beside them.
 Explanations = Mapping[str, Mapping[str, float]]
@@ -21,13 +21,20 @@ def ranked(findings: Iterable[Finding], effects: Effects | None = None) -> tuple
 
     Args:
         findings: in any order.
-        effects: a fix that is predicted to save time counts by that, in place of the time that its finding cost.
+        effects: among causes, a fix that is predicted to save time counts by that, in place of the time that its
+            finding cost. Doubts about the test keep their places: a prediction says nothing of them.
     """
     fixes = effects.fixes if effects is not None else {}
-    return _stable_first(tuple(sorted(findings, key=lambda each: _place(each, fixes.get(each.name)))))
+    by_cost = sorted(findings, key=_place)
+    causes = iter(sorted(filter(_is_cause, by_cost), key=lambda each: _place(each, fixes.get(each.name))))
+    return _stable_first(tuple(next(causes) if _is_cause(each) else each for each in by_cost))
 
 
-def _place(finding: Finding, effect: Prediction | None) -> tuple[bool, float, str]:
+def _is_cause(finding: Finding) -> bool:
+    return finding.status != DOUBT
+
+
+def _place(finding: Finding, effect: Prediction | None = None) -> tuple[bool, float, str]:
     cost = finding.severity
     if effect is not None and cost <= MOST_SLOWED:  # runs that were lost are counted, not predicted
         cost = slowed(effect.saved)

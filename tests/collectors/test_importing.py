@@ -136,3 +136,17 @@ def test_workflows_and_claims_are_imported(tmp_path: Path) -> None:
     found = {(event.kind, event.object, event.reason): event for event in about.folder.records(Event)}
     assert found["Workflow", WF, "Failed"].at == at(40)
     assert ("PersistentVolumeClaim", "seaweedfs-pvc", "Bound") in found
+
+
+def test_the_limits_in_the_controllers_config_map_are_imported_and_other_config_maps_ignored(tmp_path: Path) -> None:
+    about = observation(tmp_path)
+    maps = [
+        {"metadata": {"name": name, "namespace": "argo"}, "data": {"config": f"parallelism: {limit}"}}
+        for name, limit in (("workflow-controller-configmap", 4), ("another", 9))
+    ]
+    path = write(tmp_path / "maps.json", {"kind": "ConfigMapList", "items": maps})
+    assert import_files(about, read_files([path])) == {"ConfigMap": 2}
+    (found,) = about.folder.records(Event)
+    assert (found.kind, found.object, found.message, found.namespace) == (
+        "Platform", "workflow-controller-configmap", "parallelism=4", "argo",
+    )  # fmt: skip

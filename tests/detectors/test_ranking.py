@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from harness.detectors.ranking import ranked, unexplained
 from harness.model import Evidence, Finding
 from harness.model.effects import Effects, Figure, Prediction
+from harness.model.findings import DOUBT
 
 
 def found(name: str, confidence: float = 0.9, severity: float = 0.5) -> Finding:
@@ -66,6 +69,14 @@ def test_a_predicted_effect_ranks_a_finding_in_place_of_what_it_cost():
     assert names(ranked(findings)) == ["costly", "measured", "helps"]
     assert names(ranked(findings, Effects("reproduced", fixes))) == ["helps", "measured", "costly"]
     assert ranked(findings, Effects("the model does not reproduce the test", {})) == ranked(findings)
+
+
+def test_a_cause_whose_fix_saves_nothing_does_not_fall_behind_a_doubt_that_it_costs_more_than():
+    doubt = replace(found("too-few", 0.8, 0.2), status=DOUBT)
+    fixes = {"cause": expected("cause", 100.0, 100.0), "other": expected("other", 100.0, 40.0)}
+    findings = [doubt, found("cause", severity=0.4), found("other", severity=0.1)]
+    assert names(ranked(findings, Effects("reproduced", fixes))) == ["other", "too-few", "cause"]
+    assert names(ranked(findings[:2], Effects("reproduced", fixes))) == ["cause", "too-few"]
 
 
 def test_lost_runs_count_more_than_any_time_that_is_predicted_to_be_saved():

@@ -89,7 +89,20 @@ def test_a_file_of_prices_names_pools_or_machine_types(tmp_path, text, known):
     assert report["charges"]["cost"] is None or sum(paid) == pytest.approx(report["charges"]["cost"])
 
 
-@pytest.mark.parametrize("text", ["", "- 1\n", "train: dear\n", "train: -1\n"])
+def test_the_currency_of_a_file_stands_beside_the_costs_and_stays(folder, tmp_path):
+    (tmp_path / "prices.yaml").write_text("currency: EUR\ntrain: 0.36\n")
+    main(["report", str(folder.path), "--no-what-if", "--quiet", "--prices", str(tmp_path / "prices.yaml")])
+    main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "spot=0.1"])
+    assert prices(folder) == {"train": 0.36, "spot": 0.1}
+    assert json.loads((folder.path / "report.json").read_bytes())["charges"]["currency"] == "EUR"
+    page = (folder.path / "report.html").read_text(encoding="utf-8")
+    assert "Cost (EUR)" in page
+    assert "Succeeded runs per EUR" in page
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- 1\n", "train: dear\n", "train: -1\n", "currency: <b>\ntrain: 1\n", "currency: 7\n"]
+)
 def test_a_file_without_prices_is_rejected(folder, tmp_path, text):
     (tmp_path / "prices.yaml").write_text(text)
     assert main(["report", str(folder.path), "--no-what-if", "--prices", str(tmp_path / "prices.yaml")]) == 2

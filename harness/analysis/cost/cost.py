@@ -28,6 +28,7 @@ class Cost:
         held_cpu_hours: the part of `cpu_hours` that pods of runs held by their requests; none when those are unknown.
         held_gpu_hours: the same of `gpu_hours`.
         cost: node-hours times price; none when a price is unknown.
+        currency: that of the prices, a code of ISO 4217; "" where it was not told.
         warm: nodes that were ready when the test began.
         coming_hours: the part of the node-hours before nodes were ready.
     """
@@ -39,6 +40,7 @@ class Cost:
     held_cpu_hours: float | None
     held_gpu_hours: float | None
     cost: float | None
+    currency: str
     warm: int
     coming_hours: float
 
@@ -106,6 +108,7 @@ def cost(timeline: Timeline) -> Cost | None:
         held_cpu_hours=held.get("CPU"),
         held_gpu_hours=held.get("GPU"),
         cost=float((hours * price).sum()) if np.isfinite(price).all() else None,
+        currency=str(nodes["currency"].iloc[0]) if "currency" in nodes else "",
         warm=int(np.count_nonzero((ready <= 0) & ~(gone <= 0))),
         coming_hours=float(np.maximum(came - start, 0.0).sum()) / 3600,
     )

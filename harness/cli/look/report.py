@@ -27,7 +27,7 @@ from harness.planning.what_if import expected_effects
 from harness.store.baselines import find_baseline, keep_baseline, kept_baseline
 from harness.store.derived import write_phases
 from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN, RunFolder
-from harness.store.prices import keep_prices, parse_price, read_prices
+from harness.store.prices import Prices, keep_prices, parse_price, read_prices
 from harness.store.reasons import keep_reasons, read_reasons
 from harness.store.recovery import recover, sentences
 from harness.store.spools import leftovers
@@ -100,8 +100,9 @@ def _report(arguments: argparse.Namespace) -> int:
     folder = RunFolder.open(arguments.run)
     if arguments.price or arguments.prices:
         nodes = read(folder, Node)
-        listed = read_prices(arguments.prices, nodes) if arguments.prices else {}
-        keep_prices(folder, listed | dict(map(parse_price, arguments.price)), nodes)
+        listed = read_prices(arguments.prices, nodes) if arguments.prices else Prices()
+        by_pool = {**listed.by_pool, **dict(map(parse_price, arguments.price))}
+        keep_prices(folder, Prices(by_pool, listed.currency), nodes)
     if arguments.baseline is not None:
         baseline, content = find_baseline(arguments.baseline)
         baseline.demand_same_load(folder.read_plan())

@@ -7,7 +7,7 @@ from harness.analysis.spot.recorded import TaskAttempts, losses
 from harness.analysis.timeline import Timeline
 from harness.model.errors import ConfigError
 from harness.model.phases import RUNNING, SCHEDULING
-from harness.store.prices import keep_prices, parse_price
+from harness.store.prices import Prices, keep_prices, parse_price
 from harness.store.tables import load
 from tests.support.timelines import Story
 
@@ -115,11 +115,11 @@ def test_without_both_prices_nothing_is_compared(price, on_demand, tmp_path):
 
 def test_a_given_price_on_demand_counts_before_that_of_machines_of_the_same_size(tmp_path):
     folder = story(price=0.09, on_demand=0.45).write(tmp_path)
-    keep_prices(folder, dict([parse_price("cheap@on-demand=0.9")]), load(folder)["nodes"])
+    keep_prices(folder, Prices(dict([parse_price("cheap@on-demand=0.9")])), load(folder)["nodes"])
     timeline = Timeline.from_frames(folder.read_plan(), load(folder))
     assert losses(timeline).comparison.price_ratio == pytest.approx(0.1)
     with pytest.raises(ConfigError, match="no node of the pool 'other@on-demand'"):
-        keep_prices(folder, dict([parse_price("other@on-demand=0.9")]), load(folder)["nodes"])
+        keep_prices(folder, Prices(dict([parse_price("other@on-demand=0.9")])), load(folder)["nodes"])
 
 
 def test_a_test_without_spot_machines_and_losses_has_none(tmp_path):

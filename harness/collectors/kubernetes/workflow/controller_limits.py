@@ -96,10 +96,21 @@ def record_limits(api: KubeApi, journal: Journal, platform: Sequence[str], own: 
             if len(own) == 1:
                 with suppress(UnreachableError):
                     limits |= _limit_of(api.get(f"/api/v1/namespaces/{own[0]}"))
-            if text := " ".join(f"{name}={limit}" for name, limit in limits.items()):
-                at = journal.now()
-                journal.write(Event(at, PLATFORM, CONTROLLER_SETTINGS, LIMITS, text, "kubernetes", namespace=namespace))
+            _record(journal, namespace, limits)
             return
+
+
+def see_config_map(journal: Journal, manifest: Manifest) -> None:
+    """Record the limits in a dumped ConfigMap; any other than the controller's is ignored."""
+    metadata = manifest["metadata"]
+    if metadata["name"] == CONTROLLER_SETTINGS:
+        _record(journal, str(metadata.get("namespace") or ""), limits_of(manifest))
+
+
+def _record(journal: Journal, namespace: str, limits: Mapping[str, int]) -> None:
+    if text := " ".join(f"{name}={limit}" for name, limit in limits.items()):
+        at = journal.now()
+        journal.write(Event(at, PLATFORM, CONTROLLER_SETTINGS, LIMITS, text, "kubernetes", namespace=namespace))
 
 
 def limits_of(config_map: Mapping[str, Any]) -> dict[str, int]:

@@ -1,0 +1,27 @@
+"""What KFP's API server answered to requests that create runs, as its own metrics count it."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+import orjson
+
+from harness.analysis.timeline import Timeline, floats
+
+METRIC = "kfp_requests_per_s"
+_METHOD, _OK = "CreateRun", "OK"
+
+
+def rejected_by_code(timeline: Timeline) -> Mapping[str, float]:
+    """By gRPC code, the share of the requests that create runs which were answered with that error.
+
+    Empty where the metrics show no such request. Shares are of rates summed over the samples of the observed time,
+    which are evenly spaced.
+    """
+    rates = defaultdict[str, float](float)
+    for text, samples in timeline.metric(METRIC).groupby("labels", sort=True):
+        labels = orjson.loads(str(text))
+        if labels.get("grpc_method") == _METHOD:
+            rates[str(labels.get("grpc_code", ""))] += float(np.nansum(floats(samples, "value")))
+    total = sum(rates.values())
+    return {code: rate / total for code, rate in sorted(rates.items()) if code != _OK and rate > 0} if total else {}
