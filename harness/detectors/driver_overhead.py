@@ -8,7 +8,7 @@ from harness.analysis.waits.critical_path import critical_path
 from harness.detectors.capability import Capability
 from harness.detectors.detector import FEW_RUNS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import POD_PHASES, PULLING, RUNNING, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import FAILED, POD_PHASES, PULLING, RUNNING, SCHEDULING, UNSCHEDULABLE
 from harness.model.units import format_duration
 
 NAME = "driver-overhead"
@@ -30,11 +30,13 @@ _LEAST_S = 1.5  # of a driver; timestamps in whole seconds do not resolve shorte
 def detect(timeline: Timeline) -> list[Finding]:
     """Time in driver pods against time in the steps' own pods, without waiting for a node or an image.
 
-    Drivers outweigh small steps; a single driver that takes longer than drivers need is slow by itself.
+    Drivers outweigh small steps; a single driver that takes longer than drivers need is slow by itself. Runs that
+    failed are left out: a driver may last until it fails, and the steps after it have no pods.
     """
     pods = timeline.pods
     waiting = {UNSCHEDULABLE, SCHEDULING, PULLING}
     mine = timeline.of_runs(*(phase for phase in POD_PHASES if phase not in waiting))
+    mine &= ~(timeline.runs["state"] == FAILED).to_numpy(dtype=bool)[pods["row"]]
     driver = pods["task"].str.contains(r"(?:^root|-)-?driver$", regex=True).to_numpy(dtype=bool)
     if not (driver & mine).any():
         return []
@@ -43,7 +45,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     share = of_drivers / max(of_drivers + of_steps, 1e-9)
     low, runs = _least_share(pods["row"].to_numpy(), seconds, mine, driver)
     count, steps = distinct(pods["pod"].to_numpy()[driver & mine]), distinct(pods["pod"].to_numpy()[~driver & mine])
-    running = driver & timeline.of_runs(RUNNING)
+    running = driver & mine & timeline.of_runs(RUNNING)
     typical = float(np.median(seconds[running])) if running.any() else 0.0
     slow, small = typical >= _SLOW_S, low >= _SHARE and of_drivers >= _LEAST_S * count
     cost = critical_path(timeline).driving

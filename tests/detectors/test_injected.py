@@ -63,6 +63,12 @@ def test_slow_drivers_are_found_with_less_confidence_for_few_runs(driver, count,
     assert [finding.confidence for finding in found] == ([] if sure is None else [sure])
 
 
+@pytest.mark.parametrize(("every", "found"), [(1, 0), (3, 1)])
+def test_how_long_drivers_of_failed_runs_last_is_no_overhead(every, found, tmp_path):
+    story = steady(60, driver=6.0, work=1.2, fails=lambda seq: "main: Error" if seq % every == 0 else "")
+    assert len(driver_overhead.detect(story.timeline(tmp_path))) == found
+
+
 @pytest.mark.parametrize(
     ("driver", "first", "found"), [(3.2, 8.0, 1), (3.2, 12.0, 0), (10.4, 70.0, 1), (10.4, 140.0, 0)]
 )
