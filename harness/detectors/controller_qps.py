@@ -15,7 +15,7 @@ from harness.analysis.waits.controller_limit import (
 )
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.slow_controller import namespace, spent, told_apart, tune
+from harness.detectors.slow_controller import WEBHOOK, namespace, spent, told_apart, tune
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import BURST, QPS
 from harness.model.units import format_duration
@@ -25,6 +25,7 @@ SEEN = ("real: low-qps",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "the rate, and what only the controller's own metrics tell from other causes"}
 TARGETS = ("argo", "kfp")
+EXPLAINED_BY = WEBHOOK
 NOT_INJECTED = "the fault controller-backlog injects it, and it is named where the controller's metrics are recorded"
 
 _SURE, _LIKELY, _MAYBE = 0.9, 0.7, 0.6

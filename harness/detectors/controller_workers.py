@@ -17,7 +17,7 @@ from harness.analysis.waits.controller_limit import (
 from harness.analysis.waits.controller_settings import DEFAULTS, settings
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.slow_controller import spent, told_apart, tune
+from harness.detectors.slow_controller import WEBHOOK, spent, told_apart, tune
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
 from harness.model.units import format_duration
@@ -29,6 +29,7 @@ USES = {
     Capability.CONTROLLER: "how many workers are busy, and what only the controller's metrics tell from other causes"
 }
 TARGETS = ("argo", "kfp")
+EXPLAINED_BY = WEBHOOK
 NOT_INJECTED = "it is a setting of the simulated controller (workers), which a profile or its Deployment changes"
 
 _SURE, _LIKELY = 0.9, 0.6

@@ -25,6 +25,8 @@ from harness.model.phases import ARGUMENTS, CONTROLLER, PUBLISHING, REQUEUE_TIME
 from harness.model.text.inert import shell_word
 from harness.model.units import format_duration
 
+# Each creation of a pod that waits for a webhook holds a worker meanwhile, and spaces the client's requests.
+WEBHOOK = {"webhook-slow": 0.3}
 # What holds workflows back without the controller being slow, with the confidence that remains beside it. Steps that
 # can't write their outputs are repeated after a pause.
 HELD = {
@@ -32,7 +34,7 @@ HELD = {
     "workflows-postponed": 0.1,
     "store-full": 0.1,
     "store-unreachable-from-old-nodes": 0.1,
-    "webhook-slow": 0.3,
+    **WEBHOOK,
 }
 
 BY_WORKFLOWS = {"argo", "kfp"}  # targets whose pods workflows create: Argo writes no event about a rejected one
