@@ -11,6 +11,7 @@ FOLDERS_FIRST = [
     ("k-fail", "failures", "FAIL_ME"),
     ("k-oom", "oom", "in prepare"),
     ("k-evict", "node-pressure", "memory"),
+    ("webhook-slow", "webhook-slow", "its creation takes 4.82 s"),
 ]
 SITUATIONS_FIRST = [
     ("attach_timeout", "volume-multi-attach", "12 runs waited 4 min 43 s each", "ReadWriteMany", "Multi-Attach error"),
