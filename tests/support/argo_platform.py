@@ -10,6 +10,7 @@ from harness.simulator.engine.distributions import fixed
 from harness.simulator.kube_api.creations import Creations
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.view import KubernetesView
+from harness.simulator.kube_objects.workflows import COMBINED
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Controller, Step
 from tests.support.platforms import profile
@@ -64,6 +65,15 @@ class ArgoPlatform:
     def names(self, kind: str = "Workflow") -> list[str]:
         """The names of all objects of a kind."""
         return [each.name for each in self._view.store.objects(self._type(kind))]
+
+    def events(self, name: str) -> list[str]:
+        """What the controller told about a workflow, single or combined."""
+        found = (each.typed_manifest(self._type("Event")) for each in self._view.store.objects(self._type("Event")))
+        return sorted(
+            f"{each['type']} {each['reason']}: {each.get('message', '').removeprefix(COMBINED)}"
+            for each in found
+            if each["involvedObject"]["kind"] == "Workflow" and each["involvedObject"]["name"] == name
+        )
 
     def shut_down(self, name: str, how: str) -> None:
         """Patch a workflow as ``argo terminate`` and ``argo stop`` do."""

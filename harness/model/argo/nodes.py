@@ -17,13 +17,14 @@ import json
 import re
 from binascii import Error as BadEncoding
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 EXECUTOR = "executor"
 DRIVER_SUFFIX = "-driver"
 _SUFFIX = re.compile(r"(?:\(\d+(?::.*?)?\)|\[\d+\])(?=[.(\[]|$)")
 _LAST_SUFFIX = re.compile(r"(?:\(\d+(?::[^()]*)?\)|\[\d+\])$")
-_FNV_BASIS, _FNV_PRIME = 0x811C9DC5, 0x01000193
+_FNV_BASIS, FNV_PRIME = 0x811C9DC5, 0x01000193
 
 
 def task_of_node(name: str, workflow: str) -> str:
@@ -43,14 +44,17 @@ def parent_of_node(name: str) -> str:
     return name[: suffix.start()] if suffix else name.rpartition(".")[0]
 
 
+def fnv1a(text: str, begun: int = _FNV_BASIS) -> int:
+    """The 32-bit FNV-1a hash, with which Argo ends ids and names; `begun` is that of what comes before the text."""
+    for byte in text.encode():
+        begun = (begun ^ byte) * FNV_PRIME & 0xFFFFFFFF
+    return begun
+
+
+@lru_cache(2**16)
 def node_id(name: str, workflow: str) -> str:
-    """The id that Argo derives from a node's name: the workflow's name, and an FNV-1a hash in 32 bits."""
-    if name == workflow:
-        return name
-    hashed = _FNV_BASIS
-    for byte in name.encode():
-        hashed = (hashed ^ byte) * _FNV_PRIME & 0xFFFFFFFF
-    return f"{workflow}-{hashed}"
+    """The id that Argo derives from a node's name: the workflow's name, and a hash."""
+    return f"{workflow}-{fnv1a(name)}" if name != workflow else name
 
 
 def nodes_of_status(status: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

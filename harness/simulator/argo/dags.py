@@ -77,16 +77,17 @@ def _advance_task(
     condition, needs = dependencies(task)
     if any(each not in found for each in needs):
         return None
+    node: Node | None
+    parents = [last for each in needs for last in work.last_of(work.run.nodes[f"{dag.name}.{each}"])] or [dag]
     if existing is None and condition and not is_met(condition, {key: each.outcome for key, each in found.items()}):
-        return work.skipped(name, task, dag.name, OMITTED, _UNMET)
+        node = work.skipped(name, task, dag.name, OMITTED, _UNMET)
+        work.link(parents, node)
+        return node
     failed = any(each.phase in BAD for each in found.values())
     if existing is None and failed and fails_fast(of) and not runs_after_failure(condition):
         return None
-    before = [f"{dag.name}.{each}" for each in needs]
     node = _advance_items(work, name, task, dag, scope) if is_loop(task) else work.call(task, name, dag.name, scope)
-    for parent in [work.run.nodes[each] for each in before] or [dag]:
-        if node is not None and node.name not in parent.children:
-            parent.children.append(node.name)
+    work.link(parents, node)
     return node
 
 
@@ -99,8 +100,7 @@ def _advance_items(work: Work, name: str, task: Spec, dag: Node, scope: Mapping[
     for suffix, extra in items:
         child = work.call(task, f"{name}{suffix}", dag.name, {**scope, **extra})
         children.append(child)
-        if child is not None and child.name not in group.children:
-            group.children.append(child.name)
+        work.link([group], child)
     if all(child is not None and child.done for child in children):
         bad = [child for child in children if child is not None and child.phase in BAD]
         work.end(group, bad[0].phase if bad else SUCCEEDED)

@@ -12,9 +12,9 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.simulator.argo.dags import advance_dag
 from harness.simulator.argo.expressions import ExpressionError, UnknownValueError, filled, holds, is_true_of
-from harness.simulator.argo.fields import policy, type_of
+from harness.simulator.argo.fields import type_of
 from harness.simulator.argo.leaves import advance_leaf
-from harness.simulator.argo.limits import backoff_s, is_repeated, is_throttled, out_of_time
+from harness.simulator.argo.limits import is_repeated, is_throttled, strategy_of
 from harness.simulator.argo.locks import NoLimitError
 from harness.simulator.argo.memos import Memo, MemoError, Memos
 from harness.simulator.argo.nodes import (
@@ -40,6 +40,7 @@ from harness.simulator.argo.scopes import arguments_of, globals_of, results_of, 
 from harness.simulator.argo.steps import advance_steps
 from harness.simulator.argo.templates import LOCAL, Spec, hooks_of, key_of, name_of
 from harness.simulator.argo.work import Call, Work
+from harness.simulator.workflows.retry import RetryStrategy
 
 _NO_MORE = "No more retries left"
 _MOST_DEEP = 100  # as the controller's maxStackDepth
@@ -54,11 +55,11 @@ class Reconciliation(Work):
 
     Args:
         memos: of the controller.
-        retry: the retry strategy of templates that have none; empty for none.
+        retry: the retry strategy of templates that have none; none if they are not retried.
         more: see `Work`.
     """
 
-    def __init__(self, run: Run, now: float, *, memos: Memos, retry: Spec, **more: Any) -> None:
+    def __init__(self, run: Run, now: float, *, memos: Memos, retry: RetryStrategy | None, **more: Any) -> None:
         super().__init__(run, now, **more)
         self._memos = memos
         self._depth = 0
@@ -119,10 +120,10 @@ class Reconciliation(Work):
             return None
         if self._depth >= _MOST_DEEP or len(self.run.nodes) >= _MOST_NODES:
             return self._error(call, _TOO_DEEP if self._depth >= _MOST_DEEP else _TOO_MANY)
-        strategy = template.get("retryStrategy") or self._retry_default
-        if strategy is not self._retry_default and "{{" in str(strategy):
+        strategy, own = self._retry_default, template.get("retryStrategy")
+        if own:
             try:
-                strategy = filled(strategy, self._scope(call, template))
+                strategy = strategy_of(filled(own, self._scope(call, template)) if "{{" in str(own) else own)
             except ExpressionError as error:
                 return self._error(call, str(error))
         if node is None and template.get("memoize") and not template.get("synchronization"):
@@ -155,7 +156,7 @@ class Reconciliation(Work):
         self.end(node, ERROR, why)
         return node
 
-    def _retry(self, call: Call, template: Spec, strategy: Spec) -> Node:
+    def _retry(self, call: Call, template: Spec, strategy: RetryStrategy) -> Node:
         of_hook = {"hooked": True, "retried": True} if call.flag else None  # a hook's wrapper has both flags
         node = self.run.nodes.get(call.name) or self.new(replace(call, flag=of_hook), RETRY)
         try:
@@ -163,9 +164,9 @@ class Reconciliation(Work):
         except (ExpressionError, MemoError) as error:
             return self._error(call, str(error))
         while True:
-            attempts = self._attempts(node)
-            if not attempts or (attempts[-1].over and self._is_repeated(strategy, attempts)):
-                if attempts and not self._has_backed_off(strategy, attempts):
+            attempts = self.run.attempts(node)
+            if not attempts or (attempts[-1].over and is_repeated(self.run, strategy, attempts)):
+                if attempts and not self.reached((attempts[-1].finished or 0.0) + strategy.pause_s(len(attempts))):
                     return node
                 name = f"{call.name}({len(attempts)})"
                 node.children.append(name)
@@ -176,30 +177,15 @@ class Reconciliation(Work):
             node.daemoned, node.result, node.outputs = last.daemoned, last.result, last.outputs
             if not last.over:
                 return node
-            attempts = self._attempts(node)
-            if not self._is_repeated(strategy, attempts):
-                exhausted = last.phase in policy(strategy) and not self.run.shutdown
+            attempts = self.run.attempts(node)
+            if not is_repeated(self.run, strategy, attempts):
+                exhausted = strategy.covers(last.phase) and not self.run.shutdown
                 self.end(node, last.phase, _NO_MORE if exhausted else last.message)
                 return node
-            if why := out_of_time(strategy, attempts):
+            since_first_s = (last.finished or self.now) - attempts[0].started
+            if why := strategy.too_late(len(attempts), since_first_s):
                 self.end(node, last.phase, why)
                 return node
-
-    def _attempts(self, node: Node) -> list[Node]:
-        """The attempts at a node that may be retried; its hooks are its children, too."""
-        return [self.run.nodes[name] for name in node.children if name.startswith(f"{node.name}(")]
-
-    def _is_repeated(self, strategy: Spec, attempts: list[Node]) -> bool:
-        """Whether another attempt follows; not where only a real platform could evaluate the strategy's expression."""
-        try:
-            return is_repeated(self.run, strategy, attempts)
-        except ExpressionError:
-            return False
-
-    def _has_backed_off(self, strategy: Spec, attempts: list[Node]) -> bool:
-        ended = attempts[-1].finished
-        assert ended is not None
-        return self.reached(ended + backoff_s(strategy, len(attempts)))
 
     def _attempt(self, call: Call, template: Spec) -> Node:
         kind = type_of(template)
@@ -329,8 +315,6 @@ class Reconciliation(Work):
             Call(name, key, name_of(key), boundary, given, {"hooked": True}, hook.get("templateRef"), after)
         )
 
-    @staticmethod
-    def _is_child_over(node: Node, child: Node | None) -> bool:
-        if child is not None and child.name not in node.children:
-            node.children.append(child.name)
+    def _is_child_over(self, node: Node, child: Node | None) -> bool:
+        self.link([node], child)
         return child is not None and child.over

@@ -8,16 +8,10 @@ from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
 from harness.reading import parse_json
 from harness.simulator.argo.expressions import ExpressionError, depends_on, evaluated, filled, item_name, item_scope
-from harness.simulator.argo.nodes import BAD, DAG, ERROR, FAILED, HTTP, PLUGIN, POD, STEPS, SUSPEND, Node
+from harness.simulator.argo.nodes import BAD, DAG, FAILED, HTTP, PLUGIN, POD, STEPS, SUSPEND, Node
 from harness.simulator.argo.templates import Spec, plain
 from harness.simulator.engine.functions import as_text
 
-_REPEATED = {
-    "Always": BAD,
-    "OnFailure": frozenset({FAILED}),
-    "OnError": frozenset({ERROR}),
-    "OnTransientError": frozenset[str](),
-}
 MOST_ITEMS = 10_000  # of one loop: with more, a workflow would not fit into its object
 POD_KINDS = ("container", "script", "containerSet", "resource", "data")
 _TYPES = {"steps": STEPS, "dag": DAG, "suspend": SUSPEND, "http": HTTP, "plugin": PLUGIN}
@@ -37,11 +31,6 @@ def is_pod(template: Spec) -> bool:
 def type_of(template: Spec) -> str:
     """The type of a template's nodes."""
     return POD if is_pod(template) else next(kind for name, kind in _TYPES.items() if name in template)
-
-
-def policy(strategy: Spec) -> frozenset[str]:
-    """The phases after which an attempt is repeated."""
-    return _REPEATED[str(strategy.get("retryPolicy") or ("Always" if strategy.get("expression") else "OnFailure"))]
 
 
 def fails_fast(dag: Spec) -> bool:

@@ -7,7 +7,7 @@ from harness.simulator.argo.limits import suspended_s
 from harness.simulator.argo.nodes import CONTAINER, FAILED, HTTP, PENDING, PLUGIN, POD, RUNNING, SUCCEEDED, Node
 from harness.simulator.argo.plans import agent, containers_of, plan_of
 from harness.simulator.argo.templates import Spec
-from harness.simulator.argo.work import Work
+from harness.simulator.argo.work import Call, Work
 from harness.simulator.workflows.retry import ending
 from harness.simulator.workflows.workflow import Step
 
@@ -51,8 +51,8 @@ def _advance_pod(work: Work, node: Node, template: Spec) -> None:
 def _begin_containers(work: Work, node: Node, template: Spec) -> None:
     """The nodes of a set's containers; those that wait for others are their children."""
     for each in containers_of(template):
-        work.part(f"{node.name}.{each['name']}", CONTAINER, node)
-        node.children.append(f"{node.name}.{each['name']}")
+        call = Call(f"{node.name}.{each['name']}", node.template, "", node.name, {}, after=node.after)
+        work.link([node], work.new(call, CONTAINER, PENDING))
 
 
 def _advance_request(work: Work, node: Node) -> None:

@@ -1,13 +1,13 @@
 """What keeps a template from being executed now, or again: ``parallelism``, suspensions, and the retry strategy."""
 
 from collections.abc import Mapping, Sequence
-from math import inf
 
 from harness.simulator.argo.expressions import ExpressionError, filled, is_true_of
-from harness.simulator.argo.fields import is_pod, policy, seconds
+from harness.simulator.argo.fields import is_pod, seconds
 from harness.simulator.argo.nodes import DAG, PENDING, POD, RUNNING, STEPS, Node, Run
 from harness.simulator.argo.numbers import duration
 from harness.simulator.argo.templates import Spec
+from harness.simulator.workflows.retry import RetryStrategy
 
 _ACTIVE = (PENDING, RUNNING)
 
@@ -26,17 +26,25 @@ def is_throttled(run: Run, template: Spec, boundary: str) -> bool:
     return bool(inside) and count >= inside
 
 
-def is_repeated(run: Run, strategy: Spec, attempts: Sequence[Node]) -> bool:
-    """Whether another attempt follows the last one.
+def strategy_of(retry: Spec) -> RetryStrategy:
+    """The ``retryStrategy`` of a template, its tags replaced."""
+    backoff, limit, condition = retry.get("backoff") or {}, retry.get("limit"), str(retry.get("expression") or "")
+    policy = str(retry.get("retryPolicy") or ("Always" if condition else "OnFailure"))
+    times = {"backoff_s": "duration", "max_s": "maxDuration", "cap_s": "cap"}
+    given = {name: seconds(backoff[key]) for name, key in times.items() if backoff.get(key)}
+    factor = float(backoff.get("factor") or 1)
+    return RetryStrategy(None if limit is None else int(limit), policy, factor=factor, expression=condition, **given)
 
-    Raises:
-        ExpressionError: the strategy's expression is no condition.
-    """
-    limit, last = strategy.get("limit"), attempts[-1]
-    more = limit is None or len(attempts) <= int(limit)
-    if not more or last.phase not in policy(strategy) or run.shutdown:
+
+def is_repeated(run: Run, strategy: RetryStrategy, attempts: Sequence[Node]) -> bool:
+    """Whether another attempt may follow the last one; not where only a real platform could evaluate the condition."""
+    last = attempts[-1]
+    if run.shutdown or not strategy.covers(last.phase) or not strategy.allows(len(attempts)):
         return False
-    return not strategy.get("expression") or is_true_of(str(strategy["expression"]), _last_retry(last))
+    try:
+        return not strategy.expression or is_true_of(strategy.expression, _last_retry(last))
+    except ExpressionError:
+        return False
 
 
 def _last_retry(last: Node) -> dict[str, str]:
@@ -45,29 +53,6 @@ def _last_retry(last: Node) -> dict[str, str]:
     took_s = (last.finished or last.started) - last.started
     own = {"exitCode": code, "status": last.phase, "message": last.message, "duration": int(took_s)}
     return {f"lastRetry.{key}": str(value) for key, value in own.items()}
-
-
-def backoff_s(strategy: Spec, attempts: int) -> float:
-    """Seconds from the end of the latest of so many attempts to the next one."""
-    backoff = strategy.get("backoff") or {}
-    first = seconds(backoff.get("duration") or 0)
-    most = seconds(backoff["cap"]) if backoff.get("cap") else inf
-    return min(first * float(backoff.get("factor") or 1) ** (attempts - 1), most) if first else 0.0
-
-
-def out_of_time(strategy: Spec, attempts: Sequence[Node]) -> str:
-    """Why no attempt follows within ``backoff.maxDuration``, in Argo's words; "" if one may.
-
-    Source: processNodeRetries in Argo's workflow/controller/operator.go.
-    """
-    most = (strategy.get("backoff") or {}).get("maxDuration")
-    ended = attempts[-1].finished
-    if not most or ended is None:
-        return ""
-    until = attempts[0].started + seconds(most)
-    if ended > until:
-        return "Max duration limit exceeded"
-    return "Backoff would exceed max duration limit" if ended + backoff_s(strategy, len(attempts)) > until else ""
 
 
 def suspended_s(template: Spec, scope: Mapping[str, str]) -> float:

@@ -8,9 +8,11 @@ from zlib import crc32
 
 from harness.model.argo.manifest import RUN_NAME
 from harness.model.argo.nodes import node_id
-from harness.simulator.argo.templates import Find, Spec, parameters_of, templates_of
+from harness.simulator.argo.templates import LOCAL, Find, Spec, name_of, parameters_of, scope_of, templates_of
 from harness.simulator.cluster import Pod
 from harness.simulator.workflows.graph import Graph, Plan
+from harness.simulator.workflows.nodes import Node as Shown
+from harness.simulator.workflows.nodes import close_groups, of_pod
 from harness.simulator.workflows.workflow import (
     ERROR,
     FAILED,
@@ -220,6 +222,11 @@ class Run(Workflow):
             if plan.container.serves and step.pod is not None and not step.pod.over:
                 yield step.pod
 
+    def attempts(self, node: Node) -> list[Node]:
+        """The attempts at a node that may be retried; its hooks are its children, too."""
+        names = node.children if node.type == RETRY else ()
+        return [self.nodes[name] for name in names if name.startswith(f"{node.name}(")]
+
     def id_of(self, node: str) -> str:
         """The id of a node by its name."""
         return node_id(node, self.name)
@@ -227,3 +234,24 @@ class Run(Workflow):
     def holder(self, node: str = "") -> str:
         """Who holds a lock: the workflow, or one of its nodes."""
         return f"{self.namespace}/{self.name}" + (f"/{self.id_of(node)}" if node else "")
+
+
+def shown(run: Run, waits: Mapping[str, str]) -> list[Shown]:
+    """The nodes as the status has them; `waits` as for `nodes_of`."""
+    return close_groups([_shown(run, node, waits) for node in run.nodes.values()])
+
+
+def _shown(run: Run, node: Node, waits: Mapping[str, str]) -> Shown:
+    begin, attempts = len(run.name), run.attempts(node)
+    pod = attempts[-1].pod if attempts else node.pod
+    of_its_pod = of_pod(pod, ended=node.over) if pod is not None else {}
+    message = node.message or (node.step.message if node.step is not None else "")
+    scope = scope_of(run.nodes[node.boundary].template) if node.boundary else LOCAL
+    more = {"templateScope": scope, "templateRef": node.reference, "memoizationStatus": node.memo}
+    return Shown(
+        node.name[begin:], node.type, name_of(node.template) if node.reference is None else "", node.phase,
+        node.started, node.finished, message or (waits.get(pod.name, "") if pod is not None else ""),
+        within=node.boundary[begin:] if node.boundary else None, flag=node.flag, outputs=dict(node.outputs),
+        children=[each[begin:] for each in node.children], more={key: each for key, each in more.items() if each},
+        **({"exit_code": of_its_pod.get("exit_code")} if attempts else of_its_pod),
+    )  # fmt: skip

@@ -16,6 +16,7 @@ from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, key_of, missing, name_of, plain
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.workflows.controller import Controller
+from harness.simulator.workflows.retry import RetryStrategy
 
 _CAN_NOT = "the simulated platform can't read the workflow"
 Labelled = tuple[Mapping[str, str], Mapping[str, str]]  # labels and data of a ConfigMap
@@ -74,7 +75,7 @@ class Unfolding:
         self.use(ObjectsInMemory(), lambda: datetime.fromtimestamp(loop.now, UTC))
         self._count = 0
         retries = controller.settings.error_retries
-        self._retry: Spec = {"limit": retries, "retryPolicy": "OnError"} if retries else {}
+        self._retry = RetryStrategy(retries, "OnError") if retries else None
         controller.operators[Run] = self
 
     def use(self, objects: Objects, clock: Callable[[], datetime]) -> None:

@@ -16,7 +16,7 @@ def advance_steps(work: Work, node: Node, template: Spec, scope: dict[str, str])
         group = work.run.nodes.get(name)
         if group is None:
             group = work.group(name, STEP_GROUP, node)
-            (work.run.nodes[f"{node.name}[{k - 1}]"] if k else node).children.append(name)
+            work.link(work.last_of(work.run.nodes[f"{node.name}[{k - 1}]"]) if k else [node], group)
         if not group.over:
             _advance_group(work, group, steps, scope)
         if not group.over:
@@ -35,8 +35,7 @@ def _advance_group(work: Work, group: Node, steps: list[Spec], scope: Mapping[st
     for step in steps:
         for suffix, extra in items_of(step, scope):
             child = work.call(step, f"{group.name}.{step['name']}{suffix}", group.boundary, {**scope, **extra})
-            if child is not None and child.name not in group.children:
-                group.children.append(child.name)
+            work.link([group], child)
             done = child is not None and work.hooks_over("steps", step, child, {**scope, **extra}) and child.done
             waits = waits or not done
             if child is not None and child.phase in BAD and not goes_on(step, child.phase):

@@ -1,12 +1,22 @@
 """What one reconciliation works on: the workflow, its nodes, and what follows from their beginnings and ends."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.locks import Locks
-from harness.simulator.argo.nodes import DAG, PENDING, RUNNING, SKIP, STEPS, SUCCEEDED, Node, Run
+from harness.simulator.argo.nodes import (
+    DAG,
+    RUNNING,
+    SKIP,
+    STEP_GROUP,
+    STEPS,
+    SUCCEEDED,
+    TASK_GROUP,
+    Node,
+    Run,
+)
 from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.templates import Spec, key_of, plain
 from harness.simulator.cluster import Pod
@@ -78,12 +88,7 @@ class Work(ABC):
         """A new group of nodes inside a Steps or DAG node; `task` is the one whose items they are."""
         template = key_of(task, around.template) if task is not None else ""
         reference = task.get("templateRef") if task is not None else None
-        made = Node(
-            name, kind, template, "", around.name, self.now, flag={}, reference=reference, after=around.after
-        )  # fmt: skip
-        self.run.nodes[name] = made
-        self.run.unsaid += 1
-        return made
+        return self.new(Call(name, template, "", around.name, {}, {}, reference, around.after), kind)
 
     def skipped(self, name: str, step: Spec, boundary: str, phase: str, why: str) -> Node:
         """A new node of a step or task that does not run."""
@@ -118,11 +123,17 @@ class Work(ABC):
                     self.served.append(node.pod)
                 self.end(node, SUCCEEDED)
 
-    def part(self, name: str, kind: str, of: Node) -> Node:
-        """A new node for a part of a pod."""
-        made = Node(name, kind, of.template, "", of.name, self.now, PENDING, after=of.after)
-        self.run.nodes[name] = made
-        return made
+    def link(self, parents: Iterable[Node], child: Node | None) -> None:
+        """Make a node the child of others, unless it is."""
+        for parent in parents:
+            if child is not None and child.name not in parent.children:
+                parent.children.append(child.name)
+
+    def last_of(self, node: Node) -> list[Node]:
+        """What follows a node is the child of these: of its last attempt, or of those in its group."""
+        if node.type in {STEP_GROUP, TASK_GROUP} and node.children:
+            return [last for each in node.children for last in self.last_of(self.run.nodes[each])]
+        return self.run.attempts(node)[-1:] or [node]
 
     def follow(self, part: Node, of: Node) -> None:
         """A part of a pod runs and ends with it."""

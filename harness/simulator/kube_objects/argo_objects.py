@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.model.argo.manifest import over_template
 from harness.simulator.argo.cron import is_due
-from harness.simulator.argo.nodes import POD, RUNNING, SUCCEEDED, Node, Run
+from harness.simulator.argo.nodes import Run
 from harness.simulator.argo.operator import Labelled
 from harness.simulator.argo.support import (
     UnsupportedError,
@@ -16,7 +16,7 @@ from harness.simulator.argo.support import (
     demand_supported_cron,
     schedules_of,
 )
-from harness.simulator.argo.templates import CLUSTER, LOCAL, NAMESPACED, name_of, scope_of
+from harness.simulator.argo.templates import CLUSTER, NAMESPACED
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Resource
@@ -46,7 +46,6 @@ class ArgoObjects:
         self._types: Mapping[str, Resource] = {each.kind: each for each in view.store.resources}
         self._said: set[tuple[str, ...]] = set()  # fields that are ignored: each combination is named once
         self._argo.use(self, self._today)
-        view.run_changed = self._changed
 
     def create(self, kind: str, namespace: str, document: Manifest, *, dry: bool = False) -> None:
         """Take a new object, whose metadata the server has completed, and begin it if it is a workflow.
@@ -95,7 +94,7 @@ class ArgoObjects:
             raise ApiError(403, "Forbidden", message, {"name": run.name, "kind": "workflows"})
         if not run.over:
             self._argo.shut_down(run, how)
-            self._changed(run)
+            self._view.workflow_changed(run)
         return True
 
     def delete(self, plural: str, namespace: str, name: str) -> bool:
@@ -111,13 +110,6 @@ class ArgoObjects:
     def _run(self, namespace: str, name: str) -> Run | None:
         found = self._controller.workflows.get((namespace, name))
         return found if isinstance(found, Run) else None
-
-    def _changed(self, run: Run) -> None:
-        """Store a workflow's new state, or remove it."""
-        if self._controller.workflows.get(run.key) is run:
-            self._store.put("workflows", run.namespace, run.name, self._manifest(run))
-        elif self._store.get(self._types["Workflow"], run.namespace, run.name) is not None:
-            self._store.delete("workflows", run.namespace, run.name)
 
     def read_map(self, namespace: str, name: str) -> Labelled | None:
         """See `Objects.read_map`."""
@@ -198,8 +190,6 @@ class ArgoObjects:
         }  # fmt: skip
         self.create("Workflow", namespace, {"metadata": metadata, "spec": spec["workflowSpec"]})
 
-    # --- what the API shows -----------------------------------------------------------------------------------------
-
     def _with_template(self, namespace: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         """The specification over that of the template that it refers to."""
         reference = spec.get("workflowTemplateRef")
@@ -212,75 +202,6 @@ class ArgoObjects:
             resource = self._types[kind]
             raise ApiError(404, "NotFound", f'{resource.qualified} "{reference.get("name")}" not found')
         return over_template(spec, deepcopy(found))
-
-    def _manifest(self, run: Run) -> Manifest:
-        metadata = dict(run.manifest["metadata"])
-        if run.started is not None or run.phase:
-            done = "true" if run.over else "false"
-            phase = {f"{_LABELS}completed": done, f"{_LABELS}phase": run.phase}
-            metadata["labels"] = {**(metadata.get("labels") or {}), **phase}
-            if not run.held:  # Argo 4.0 marks what is new, and a workflow that was held is no longer
-                metadata["annotations"] = {**(metadata.get("annotations") or {}), f"{_LABELS}pod-name-format": "v2"}
-        spec = dict(run.manifest["spec"])
-        if run.shutdown:
-            spec["shutdown"] = run.shutdown
-        return {"metadata": metadata, "spec": spec, "status": self._status(run)}
-
-    def _status(self, run: Run) -> Manifest:
-        stamp = self._view.calendar.stamp
-        pods = [node for node in run.nodes.values() if node.type == POD]
-        found: Manifest = {
-            "phase": run.phase,
-            "message": run.message,
-            "startedAt": stamp(run.started) if run.started is not None else None,
-            "finishedAt": stamp(run.finished) if run.finished is not None else None,
-            "progress": f"{sum(node.phase == SUCCEEDED for node in pods)}/{len(pods)}",
-            "nodes": {run.id_of(node.name): self._node(run, node) for node in run.nodes.values()},
-            "storedTemplates": {key: dict(each) for key, each in run.templates.items() if scope_of(key)},
-            "synchronization": self._argo.locks.status(run.holder()) if not run.over else None,
-        }
-        if run.started is not None:
-            running = any(node.phase == RUNNING for node in pods)
-            found["conditions"] = [{"type": "PodRunning", "status": str(running)}]
-            found["conditions"] += [{"type": "Completed", "status": "True"}] if run.over else []
-        return {key: value for key, value in found.items() if value or key in {"startedAt", "finishedAt"}}
-
-    def _node(self, run: Run, node: Node) -> Manifest:
-        stamp = self._view.calendar.stamp
-        host = node.pod.node.name if node.pod is not None and node.pod.node is not None else None
-        scope = scope_of(run.nodes[node.boundary].template) if node.boundary else LOCAL
-        given = {
-            "templateName": name_of(node.template) if node.reference is None else None,
-            "templateRef": dict(node.reference) if node.reference is not None else None,
-            "boundaryID": run.id_of(node.boundary) if node.boundary else None,
-            "message": node.message or (node.step.message if node.step is not None else "") or None,
-            "children": [run.id_of(each) for each in node.children] or None,
-            "nodeFlag": dict(node.flag) if node.flag is not None else None,
-            "hostNodeName": host,
-            "memoizationStatus": dict(node.memo) if node.memo is not None else None,
-            "outputs": {"parameters": [{"name": k, "value": v} for k, v in node.outputs.items()]}
-            if node.outputs
-            else None,
-        }
-        return {
-            "id": run.id_of(node.name),
-            "name": node.name,
-            "displayName": _display(node, run.name),
-            "type": node.type,
-            "templateScope": scope or f"local/{run.name}",
-            "phase": node.phase,
-            "startedAt": stamp(node.started),
-            "finishedAt": stamp(node.finished) if node.finished is not None else None,
-            **{key: value for key, value in given.items() if value is not None and value != ""},
-        }
-
-
-def _display(node: Node, workflow: str) -> str:
-    """The last part of a node's name: a step's, a task's, or ``[0]`` of a group."""
-    if not node.boundary:
-        return node.name
-    rest = node.name.removeprefix(node.boundary)
-    return rest.partition("].")[2] or rest.removeprefix(".") or workflow
 
 
 def _invalid(kind: str, name: str, why: str, field: str = "spec") -> ApiError:

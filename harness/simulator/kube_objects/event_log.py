@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 
+from harness.model.argo.nodes import node_id
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import ObjectStore
-from harness.simulator.kube_objects.snapshots import EventSnapshot, Subject, Worded, WorkflowSnapshot, uid
-from harness.simulator.kube_objects.workflows import COMBINED, Told, WorkflowEvents
-from harness.simulator.workflows.node_paths import node_id
+from harness.simulator.kube_objects.snapshots import EventSnapshot, Subject, Worded, uid
+from harness.simulator.kube_objects.workflows import COMBINED, Told, WorkflowEvents, WorkflowSnapshot
 from harness.simulator.workflows.nodes import Node
 
 _KEPT_S = 3600.0  # kube-apiserver's --event-ttl
@@ -76,7 +76,7 @@ class EventLog:
     def _of_node(self, about: Subject, told: Told, node: Node, at: float) -> None:
         """An event about a workflow's node; one that stands for many is written again."""
         annotations = {
-            "workflows.argoproj.io/node-id": node_id(about.name, node.path),
+            "workflows.argoproj.io/node-id": node_id(about.name + node.path, about.name),
             "workflows.argoproj.io/node-name": about.name + node.path,
             "workflows.argoproj.io/node-start-time": str(self._calendar.ns(node.started)),
             "workflows.argoproj.io/node-type": node.type,

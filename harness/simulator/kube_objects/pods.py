@@ -10,6 +10,7 @@ task's name.
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from harness.model.argo.nodes import node_id
 from harness.simulator.cluster import Requirement
 from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.dask.operator import STAGE
@@ -18,7 +19,6 @@ from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.pod_status import WAIT, init_containers, pod_ip, pod_uid, render_status
 from harness.simulator.kube_objects.snapshots import PodSnapshot, uid
 from harness.simulator.workflows.graph import EXECUTOR
-from harness.simulator.workflows.node_paths import node_id
 from harness.simulator.workflows.templates import EXEC_IMAGE
 
 TEMPLATE_HASH = "pod-template-hash"  # identifies the revision of a deployment's pod
@@ -86,7 +86,7 @@ def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = Mapp
         metadata["annotations"] = {
             "kubectl.kubernetes.io/default-container": "main",
             **(of_kfp if pod.owner.run_id else {}),
-            "workflows.argoproj.io/node-id": node_id(pod.owner.workflow, pod.path.removeprefix(pod.owner.workflow)),
+            "workflows.argoproj.io/node-id": node_id(pod.path, pod.owner.workflow),
             "workflows.argoproj.io/node-name": pod.path,
         }
     metadata["ownerReferences"] = [_owner(pod)]

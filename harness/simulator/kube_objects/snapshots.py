@@ -9,8 +9,6 @@ from uuid import UUID
 from harness.simulator.cluster import Node, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER, Words
 from harness.simulator.profile import Pool, Taint
-from harness.simulator.workflows.nodes import Node as WorkflowNode
-from harness.simulator.workflows.nodes import nodes_of
 from harness.simulator.workflows.workflow import Workflow
 
 NORMAL, WARNING = "Normal", "Warning"
@@ -192,34 +190,4 @@ def node_snapshot(node: Node, now: float) -> NodeSnapshot:
         node.name, node.index, node.pool, node.created, node.ready, node.cordoned, (node.cpu, node.memory, node.gpu),
         tuple(node.labels.items()), node.taints, tuple(node.images), now if node.lost is None else node.lost,
         node.unreachable, node.words,
-    )  # fmt: skip
-
-
-class WorkflowSnapshot(NamedTuple):
-    """An Argo workflow at one resource version."""
-
-    name: str
-    namespace: str
-    run_id: str
-    phase: str
-    message: str
-    created: float
-    started: float | None
-    finished: float | None
-    held: bool  # it was postponed before it started
-    kept: bool  # the API server has stored its final state
-    run_name: str
-    retries: int  # by KFP's defaults; 0 is none
-    nodes: tuple[WorkflowNode, ...]
-
-
-def workflow_snapshot(
-    workflow: Workflow, run_name: str, retries: int, waits: Mapping[str, str], deadline: str
-) -> WorkflowSnapshot:
-    """A copy of the workflow's current state; `waits` and `deadline` as for `nodes_of`."""
-    nodes = nodes_of(workflow, wrapped=retries > 0, deadline=deadline, waits=waits)
-    return WorkflowSnapshot(
-        workflow.name, workflow.namespace, workflow.run_id, workflow.phase, deadline or workflow.message,
-        workflow.created, workflow.started, workflow.finished, workflow.held, workflow.kept, run_name, retries,
-        tuple(nodes),
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """The Kubernetes view of the model: every change becomes a new object version and its events."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -42,10 +41,9 @@ from harness.simulator.kube_objects.snapshots import (
     node_snapshot,
     pod_snapshot,
     uid,
-    workflow_snapshot,
 )
 from harness.simulator.kube_objects.types import Computed, Listed, resource_types
-from harness.simulator.kube_objects.workflows import deadline_message
+from harness.simulator.kube_objects.workflows import snapshot_of_argo, snapshot_of_run
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 from harness.simulator.workflows.workflow import Workflow
@@ -76,7 +74,6 @@ class KubernetesView:
         self._quotas_since: dict[str, float] = {}  # by namespace
         self._priorities: dict[int, str] = {}  # value → class
         self._groups: dict[str, Group] = {}  # node pools, by name
-        self.run_changed: Callable[[Run], None] = lambda _: None  # of `ArgoObjects`: shows a workflow of Argo's own
         computed = Computed(self.endpoint_slices, self.node_usage, self.pod_usage)
         types = resource_types(calendar, self._priorities, computed, metrics_server=metrics_server)
         self.store = ObjectStore(types, begun_at=_BEGUN_AT)
@@ -235,18 +232,18 @@ class KubernetesView:
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """Store the workflow's new state, or remove it."""
-        if isinstance(workflow, Run):
-            self.run_changed(workflow)
-            return
         if workflow.key not in self.platform.controller.workflows:
             self._log.workflow_removed(workflow.name)
             if ("workflows", workflow.namespace, workflow.name) in self:
                 self.store.delete("workflows", workflow.namespace, workflow.name)
             return
-        platform, deadline = self.platform, deadline_message(workflow, self.calendar.stamp)
-        run = platform.server.runs.get(workflow.run_id)
-        retries = platform.controller.settings.error_retries
-        snapshot = workflow_snapshot(workflow, run.name if run is not None else "", retries, self._waits, deadline)
+        platform, stamp = self.platform, self.calendar.stamp
+        if isinstance(workflow, Run):
+            snapshot = snapshot_of_argo(workflow, self._waits, platform.argo.locks)
+        else:
+            run = platform.server.runs.get(workflow.run_id)
+            retries, name = platform.controller.settings.error_retries, run.name if run is not None else ""
+            snapshot = snapshot_of_run(workflow, name, retries, self._waits, stamp)
         self.store.put("workflows", workflow.namespace, workflow.name, snapshot)
         self._log.workflow_changed(snapshot, platform.controller.client.events.when_sent)
 

@@ -1,16 +1,20 @@
 """Manifests of workflows, and the events that Argo's controller writes about them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from harness.simulator.engine.calendar import Calendar
+from harness.model.argo.nodes import node_id
+from harness.simulator.argo.locks import Locks
+from harness.simulator.argo.nodes import Run, shown
+from harness.simulator.argo.templates import scope_of
 from harness.simulator.kfp.view import Stamp
-from harness.simulator.kube_objects.snapshots import WARNING, Worded, WorkflowSnapshot, metadata
+from harness.simulator.kube_api import Manifest
+from harness.simulator.kube_objects.snapshots import WARNING, Worded, metadata
 from harness.simulator.workflows import workflow as phases
-from harness.simulator.workflows.graph import ON_EXIT
-from harness.simulator.workflows.node_paths import node_id
-from harness.simulator.workflows.nodes import POD, Node
+from harness.simulator.workflows.nodes import POD, Node, nodes_of
 
+_ARGO = "workflows.argoproj.io/"
 CONTROLLER = "workflow-controller"
 # client-go writes so many similar events of one object one by one, and the following into one.
 _SINGLE = 9
@@ -21,6 +25,7 @@ _SAID = {
     phases.ERROR: "WorkflowNodeError",
 }
 _RUNNING = "WorkflowNodeRunning"
+_COUNTED = frozenset({POD, "Suspend"})  # types of nodes that progress is counted in
 
 
 class Told(NamedTuple):
@@ -31,7 +36,79 @@ class Told(NamedTuple):
     number: int
 
 
-def deadline_message(workflow: phases.Workflow, stamp: Stamp) -> str:
+class WorkflowSnapshot(NamedTuple):
+    """A workflow at one resource version, with what of its manifest the model doesn't have: `more` is of the status."""
+
+    name: str
+    namespace: str
+    phase: str
+    message: str
+    started: float | None
+    finished: float | None
+    nodes: tuple[Node, ...]
+    metadata: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    more: Mapping[str, Any] = MappingProxyType({})
+
+
+def snapshot_of(
+    workflow: phases.Workflow, nodes: Iterable[Node], message: str, metadata: Manifest, spec: Mapping[str, Any],
+    **more: Any,
+) -> WorkflowSnapshot:  # fmt: skip
+    """A copy of a workflow's current state; `metadata` gets the controller's labels and annotations."""
+    if workflow.phase or workflow.started is not None:
+        over = "true" if workflow.over else "false"
+        its = {f"{_ARGO}completed": over, f"{_ARGO}phase": workflow.phase}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **its}
+    if workflow.started is not None and not workflow.held:  # what is new is marked, and what was held no longer is
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), f"{_ARGO}pod-name-format": "v2"}
+    return WorkflowSnapshot(
+        workflow.name, workflow.namespace, workflow.phase, message, workflow.started, workflow.finished, tuple(nodes),
+        metadata, spec, {key: value for key, value in more.items() if value},
+    )  # fmt: skip
+
+
+def snapshot_of_run(
+    workflow: phases.Workflow, run_name: str, retries: int, waits: Mapping[str, str], stamp: Stamp
+) -> WorkflowSnapshot:
+    """The workflow of a pipeline's run, without the compiled templates and their inputs.
+
+    Args:
+        workflow: the workflow.
+        run_name: the run's.
+        retries: of every node, by KFP's defaults; 0 is none.
+        waits: as for `nodes_of`.
+        stamp: writes an instant.
+    """
+    deadline = _deadline_message(workflow, stamp)
+    kept = {"pipeline/persistedFinalState": "true"} if workflow.kept else {}
+    about = metadata(
+        "workflow", workflow.name, stamp(workflow.created), workflow.namespace, generateName=workflow.name[:-5],
+        annotations={"pipelines.kubeflow.org/run_name": run_name}, labels={"pipeline/runid": workflow.run_id, **kept},
+    )  # fmt: skip
+    component = {"pipelines.kubeflow.org/v2_component": "true"}
+    spec: dict[str, Any] = {
+        "entrypoint": "entrypoint",
+        "podMetadata": {"annotations": component, "labels": {"pipeline/runid": workflow.run_id, **component}},
+        "serviceAccountName": "pipeline-runner",
+    }
+    if retries and workflow.started is not None:
+        strategy = {"limit": str(retries), "retryPolicy": "OnError"}
+        spec["templateDefaults"] = {"inputs": {}, "metadata": {}, "outputs": {}, "retryStrategy": strategy}
+    nodes = nodes_of(workflow, wrapped=retries > 0, deadline=deadline, waits=waits)
+    return snapshot_of(workflow, nodes, deadline or workflow.message, about, spec)
+
+
+def snapshot_of_argo(run: Run, waits: Mapping[str, str], locks: Locks) -> WorkflowSnapshot:
+    """A workflow of Argo's own; `waits` as for `nodes_of`."""
+    spec = {**run.manifest["spec"], "shutdown": run.shutdown} if run.shutdown else run.manifest["spec"]
+    stored = {key: dict(each) for key, each in run.templates.items() if scope_of(key)}
+    held = locks.status(run.holder()) if not run.over else None
+    about = dict(run.manifest["metadata"])
+    return snapshot_of(run, shown(run, waits), run.message, about, spec, storedTemplates=stored, synchronization=held)
+
+
+def _deadline_message(workflow: phases.Workflow, stamp: Stamp) -> str:
     """The message of what a termination ended: KFP sets the workflow's deadline to its creation."""
     if not (workflow.stopping and workflow.over):
         return ""
@@ -39,64 +116,40 @@ def deadline_message(workflow: phases.Workflow, stamp: Stamp) -> str:
     return f"retry exceeded workflow deadline {day} {time} +0000 UTC"
 
 
-def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str, Any]:
-    """The manifest of a workflow, without the compiled templates and their inputs."""
-    stamp, namespace = calendar.stamp, workflow.namespace
-    labels = {"pipeline/runid": workflow.run_id}
-    annotations = {"pipelines.kubeflow.org/run_name": workflow.run_name}
-    if workflow.started is not None or workflow.held:
-        labels["workflows.argoproj.io/completed"] = "true" if workflow.finished is not None else "false"
-        labels["workflows.argoproj.io/phase"] = workflow.phase
-    if workflow.started is not None and not workflow.held:
-        annotations["workflows.argoproj.io/pod-name-format"] = "v2"
-    if workflow.kept:
-        labels["pipeline/persistedFinalState"] = "true"
-    more = {"generateName": workflow.name[:-5], "annotations": annotations, "labels": labels}
-    return {
-        "metadata": metadata("workflow", workflow.name, stamp(workflow.created), namespace, **more),
-        "spec": _spec(workflow),
-        "status": _status(workflow, stamp),
-    }
-
-
-def _spec(workflow: WorkflowSnapshot) -> dict[str, Any]:
-    its = {"pipeline/runid": workflow.run_id, "pipelines.kubeflow.org/v2_component": "true"}
-    component = {"pipelines.kubeflow.org/v2_component": "true"}
-    spec: dict[str, Any] = {
-        "entrypoint": "entrypoint",
-        "podMetadata": {"annotations": component, "labels": its},
-        "serviceAccountName": "pipeline-runner",
-    }
-    if workflow.retries and workflow.started is not None:
-        strategy = {"limit": str(workflow.retries), "retryPolicy": "OnError"}
-        spec["templateDefaults"] = {"inputs": {}, "metadata": {}, "outputs": {}, "retryStrategy": strategy}
-    return spec
+def render_workflow(workflow: WorkflowSnapshot, stamp: Stamp) -> dict[str, Any]:
+    """The manifest of a workflow."""
+    return {"metadata": workflow.metadata, "spec": workflow.spec, "status": _status(workflow, stamp)}
 
 
 def _status(workflow: WorkflowSnapshot, stamp: Stamp) -> dict[str, Any]:
     times: dict[str, Any] = {"finishedAt": _at(workflow.finished, stamp), "startedAt": _at(workflow.started, stamp)}
     message = {"message": workflow.message} if workflow.message else {}
     if workflow.started is None:
-        return times | message | ({"phase": workflow.phase, "progress": "0/0"} if message else {})
+        waits = {"phase": workflow.phase, "progress": "0/0"} if message else {}
+        return times | message | waits | dict(workflow.more)
     nodes = {node.path: node for node in workflow.nodes}
     running = any(node.type == POD and node.phase == phases.RUNNING for node in workflow.nodes)
-    conditions = [{"status": str(running), "type": "PodRunning"}]
+    conditions = [{"status": str(running), "type": "PodRunning"}] if nodes else []
     if workflow.finished is not None:
         conditions.append({"status": "True", "type": "Completed"})
     below = _below(nodes)
-    return {
+    of_nodes = {
         "artifactGCStatus": {"notSpecified": True},
         "artifactRepositoryRef": {"default": True},
-        "conditions": conditions,
         "nodes": {
-            node_id(workflow.name, path): _node(workflow, node, nodes, below[path], stamp)
+            node_id(workflow.name + path, workflow.name): _node(workflow.name, node, nodes, below[path], stamp)
             for path, node in nodes.items()
         },
+        "resourcesDuration": _used(list(nodes.values())),
+    }
+    return {
+        "conditions": conditions,
         "phase": workflow.phase,
         "progress": _progress(list(nodes.values())),
-        "resourcesDuration": _used(list(nodes.values())),
+        **(of_nodes if nodes else {}),
         **times,
         **message,
+        **workflow.more,
     }
 
 
@@ -104,59 +157,52 @@ def _at(instant: float | None, stamp: Stamp) -> str | None:
     return stamp(instant) if instant is not None else None
 
 
-def _node(
-    workflow: WorkflowSnapshot, node: Node, nodes: dict[str, Node], below: frozenset[str], stamp: Stamp
-) -> dict[str, Any]:
-    name, path = workflow.name, node.path
-    pods = [node] if node.type == POD else [nodes[each] for each in below]
+def _node(workflow: str, node: Node, nodes: dict[str, Node], below: frozenset[str], stamp: Stamp) -> dict[str, Any]:
+    pods = [node] if node.type in _COUNTED else [nodes[each] for each in below]
     skipped = node.type == "Skipped"
+    outputs = {
+        "parameters": [{"name": key, "value": value} for key, value in node.outputs.items()],
+        "exitCode": str(node.exit_code) if node.exit_code is not None else "",
+    }
     given = {
-        "boundaryID": node_id(name, node.within) if node.within else None,
+        "boundaryID": node_id(workflow + node.within, workflow) if node.within is not None else None,
         "message": node.message or None,
-        "children": [node_id(name, each) for each in node.children] or None,
-        "outboundNodes": [node_id(name, each) for each in node.outbound] or None,
-        "nodeFlag": _flag(node, workflow),
+        "children": [node_id(workflow + each, workflow) for each in node.children] or None,
+        "outboundNodes": [node_id(workflow + each, workflow) for each in node.outbound] or None,
+        "nodeFlag": dict(node.flag) if node.flag is not None else None,
         "hostNodeName": node.host or None,
         "progress": None if skipped else _progress(pods),
         "resourcesDuration": _used(pods) if node.finished is not None and not skipped else None,
         "taskResultSynced": True if node.type == POD else None,
-        "outputs": {"exitCode": str(node.exit_code)} if node.exit_code is not None else None,
+        "outputs": {key: value for key, value in outputs.items() if value} or None,
+        "templateName": node.template or None,
     }
     return {
-        "id": node_id(name, path),
-        "name": name + path,
-        "displayName": node.name if node.within else name + path,
+        "id": node_id(workflow + node.path, workflow),
+        "name": workflow + node.path,
+        "displayName": node.display(workflow),
         "type": node.type,
-        "templateName": node.template,
-        "templateScope": f"local/{name}",
+        "templateScope": f"local/{workflow}",
         "phase": node.phase,
         "startedAt": stamp(node.started),
         "finishedAt": _at(node.finished, stamp),
         **{key: value for key, value in given.items() if value is not None},
+        **node.more,
     }
-
-
-def _flag(node: Node, workflow: WorkflowSnapshot) -> dict[str, bool] | None:
-    """Whether it is an attempt of a node that may be retried, or a hook; other wrappers have no flags."""
-    hooked = {"hooked": True} if ON_EXIT in node.name else {}
-    if node.type == "Retry" and not hooked:
-        return None
-    is_attempt = bool(workflow.retries) and node.type not in {"Skipped", "TaskGroup"}
-    return hooked | ({"retried": True} if is_attempt else {})
 
 
 def _below(nodes: dict[str, Node]) -> dict[str, frozenset[str]]:
     """By path: the pods at the node and at all that follow it."""
     found: dict[str, frozenset[str]] = {}
     for path, node in reversed(nodes.items()):  # a node comes before those that follow it
-        own = frozenset({path} if node.type == POD else ())
+        own = frozenset({path} if node.type in _COUNTED else ())
         found[path] = own.union(*(found.get(each, own) for each in node.children))
     return found
 
 
 def _progress(nodes: list[Node]) -> str:
-    pods = [node for node in nodes if node.type == POD]
-    return f"{sum(node.phase == phases.SUCCEEDED for node in pods)}/{len(pods)}"
+    phase = [node.phase for node in nodes if node.type in _COUNTED]
+    return f"{phase.count(phases.SUCCEEDED)}/{len(phase)}"
 
 
 def _used(nodes: list[Node]) -> dict[str, int]:
@@ -195,11 +241,11 @@ class WorkflowEvents:
         known[node.path] = node.phase
         if before == node.phase:
             return
+        text = f"node {workflow.name}{node.path}" + (f": {node.message}" if node.message else "")
         if before != phases.RUNNING and (said or node.phase == phases.RUNNING):
-            yield self._told(workflow, node, _RUNNING, f"Running node {workflow.name}{node.path}")
+            yield self._told(workflow, node, _RUNNING, f"Running {text}")
         if said:
-            text = f"{node.phase} node {workflow.name}{node.path}" + (f": {node.message}" if node.message else "")
-            yield self._told(workflow, node, said, text)
+            yield self._told(workflow, node, said, f"{node.phase} {text}")
 
     def _told(self, workflow: WorkflowSnapshot, node: Node, reason: str, text: str) -> Told:
         key = workflow.name, reason
@@ -213,6 +259,6 @@ class WorkflowEvents:
 def _of_workflow(workflow: WorkflowSnapshot) -> Worded:
     if workflow.phase == phases.SUCCEEDED:
         return Worded("WorkflowSucceeded", "Workflow completed", CONTROLLER)
-    if workflow.phase == phases.FAILED:
+    if workflow.phase in {phases.FAILED, phases.ERROR}:
         return Worded("WorkflowFailed", workflow.message, CONTROLLER, WARNING)
     return Worded("WorkflowRunning", "Workflow Running", CONTROLLER)

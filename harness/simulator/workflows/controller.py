@@ -58,7 +58,7 @@ class Controller:
         self.settings = settings
         self._requests, self._settle_s = settings.requests_of_version, settings.settle_of_version_s
         self.client = Client(loop, settings)
-        self.queue: WorkQueue[Workflow] = WorkQueue(loop, settings, self._reconcile)
+        self.queue = WorkQueue(loop, settings, self._reconcile)
         self.throttler = Throttler(settings.parallelism, settings.namespace_parallelism)
         self.limited: Callable[[], None] | None = None  # called after `limit_to`
         self.workflows: dict[Key, Workflow] = {}

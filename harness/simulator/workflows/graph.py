@@ -12,6 +12,7 @@ from functools import lru_cache
 from hashlib import md5
 from typing import Any
 
+from harness.model.argo.nodes import FNV_PRIME, fnv1a
 from harness.model.errors import ConfigError
 from harness.prepare.steps import DRIVER_ONLY
 from harness.simulator.workflows.containers import Container, read_container
@@ -301,20 +302,6 @@ def _in_order(tasks: Spec) -> list[str]:
     return list(ordered)
 
 
-_FNV_BASIS, _FNV_PRIME = 0x811C9DC5, 0x01000193
-
-
-def fnv1a(text: str, begun: int = _FNV_BASIS) -> int:
-    """The 32-bit FNV-1a hash: Argo ends a pod's name with the hash of its node's name.
-
-    `begun` is the hash of what comes before the text.
-    """
-    value = begun
-    for byte in text.encode():
-        value = ((value ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
-    return value
-
-
 def fnv1a_on(begun: int, text: str) -> int:
     """``fnv1a(text, begun)`` for a few recurring texts.
 
@@ -327,4 +314,4 @@ def fnv1a_on(begun: int, text: str) -> int:
 
 @lru_cache(2**16)
 def _fnv1a_after(lowest: int, text: str) -> tuple[int, int]:
-    return fnv1a(text, lowest), pow(_FNV_PRIME, len(text.encode()), 2**32)
+    return fnv1a(text, lowest), pow(FNV_PRIME, len(text.encode()), 2**32)

@@ -21,17 +21,10 @@ from harness.simulator.workflows.graph import (
     ON_EXIT,
     Graph,
     Plan,
-    fnv1a,
 )
 
 IN = "(0)."  # between a group and a node in its first attempt
 NO_NODE = "-"  # is no path
-
-
-@lru_cache(2**16)
-def node_id(workflow: str, path: str) -> str:
-    """Argo's id of a node: stable, and unique within the workflow."""
-    return f"{workflow}-{fnv1a(workflow + path)}" if path else workflow
 
 
 def ends(plans: Sequence[Plan]) -> dict[str, int]:

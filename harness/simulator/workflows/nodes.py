@@ -7,6 +7,7 @@ its attempt (``train(0)``). A skipped node has neither. Names, ids, types and me
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from harness.simulator.cluster import Pod
 from harness.simulator.workflows.graph import DAG_DRIVER, EXECUTOR, ITERATIONS, JOIN, ON_EXIT, Plan
@@ -40,12 +41,17 @@ class Node:
 
     Attributes:
         path: its name after the workflow's.
-        type: Argo's: Pod, DAG, Retry, Skipped or TaskGroup.
+        type: Argo's: Pod, DAG, Steps, Retry, Skipped, TaskGroup ….
+        within: the path of the node of the group that it is in ("boundary"); none of the workflow's own.
+        flag: whether it is an attempt, or a hook; none where Argo says neither.
+        ran: when the container of its pod started.
         host: of a pod: the cluster's node that it is on.
         exit_code: of a pod that has ended.
         used: of a pod that has ended: seconds × cores, and seconds × 100 MiB, as requested.
+        outputs: the values of its output parameters.
         children: paths of the nodes that follow it.
         outbound: of a group that has ended: paths of the nodes in it that nothing in it follows.
+        more: further fields as the status has them.
     """
 
     path: str
@@ -55,27 +61,56 @@ class Node:
     started: float
     finished: float | None = None
     message: str = ""
+    within: str | None = None
+    flag: Mapping[str, bool] | None = None
+    ran: float | None = None
     host: str = ""
     exit_code: int | None = None
     used: tuple[int, int] = (0, 0)
+    outputs: Mapping[str, str] = field(default_factory=dict)
     children: list[str] = field(default_factory=list)
     outbound: list[str] = field(default_factory=list)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def display(self, workflow: str) -> str:
+        """The last part of its name: a step's, a task's, or ``[0]`` of a group of steps."""
+        if self.within is None:
+            return workflow + self.path
+        rest = self.path.removeprefix(self.within)
+        return rest.partition("].")[2] or rest.removeprefix(".") or workflow
 
     @property
-    def name(self) -> str:
-        """The last part of its path."""
-        return self.path.rpartition(IN)[2]
+    def attempts(self) -> list[str]:
+        """The paths of the attempts at it, if it may be retried; hooks are its children, too."""
+        return [each for each in self.children if each.startswith(f"{self.path}(")] if self.type == RETRY else []
 
-    @property
-    def within(self) -> str:
-        """The path of the attempt of the group that it is in ("boundary"); "" for none."""
-        return group_of(self.path) + "(0)" if IN in self.path else ""
+
+def of_pod(pod: Pod, *, ended: bool) -> dict[str, Any]:
+    """The fields of a node that its pod tells; `ended` is whether the controller knows its end."""
+    fields: dict[str, Any] = {"ran": pod.started, "host": pod.node.name if pod.node is not None else ""}
+    return {**fields, "exit_code": pod.exit_code, "used": _used(pod)} if ended else fields
+
+
+def close_groups(nodes: list[Node]) -> list[Node]:
+    """The same nodes; those of groups that have ended note the last ones in them."""
+    by_path = {node.path: node for node in nodes}
+    tries = {each for node in nodes for each in node.attempts}
+    for node in nodes:
+        group = by_path.get(node.within) if node.within is not None else None
+        if group is None or group.finished is None or node.path in tries:
+            continue
+        attempts = node.attempts
+        last = by_path[attempts[-1]] if attempts else node
+        following = (*last.children, *node.children[len(attempts) :])
+        if not any(by_path[each].within == node.within for each in following):
+            group.outbound.append(node.path if node.path.endswith(ON_EXIT) else last.path)
+    return nodes
 
 
 def nodes_of(
     workflow: Workflow, *, wrapped: bool = True, deadline: str = "", waits: Mapping[str, str] = _NOTHING
 ) -> list[Node]:
-    """The nodes that exist so far; none before the controller has taken up the workflow.
+    """The nodes of a pipeline's run that exist so far; none before the controller has taken up the workflow.
 
     Args:
         workflow: the workflow.
@@ -85,15 +120,16 @@ def nodes_of(
     """
     if workflow.started is None:
         return []
-    found = _Tree(workflow, deadline, waits).nodes()
-    return found if wrapped else _unwrapped(found)
+    found = _Tree(workflow, deadline, waits, wrapped=wrapped).nodes()
+    return close_groups(found if wrapped else _unwrapped(found))
 
 
 class _Tree:
     """Builds the nodes of one workflow."""
 
-    def __init__(self, workflow: Workflow, deadline: str, waits: Mapping[str, str]) -> None:
+    def __init__(self, workflow: Workflow, deadline: str, waits: Mapping[str, str], *, wrapped: bool) -> None:
         self._workflow = workflow
+        self._wrapped = wrapped
         self._deadline = deadline
         self._waits = waits
         self._steps = workflow.steps
@@ -139,32 +175,41 @@ class _Tree:
         self._add_groups(path, step)
         phase = OMITTED if step.state == OMITTED else SKIPPED
         at = step.started if step.finished is None else step.finished
-        self._nodes[path] = Node(path, SKIP, template, phase, at, at, why)
+        self._put(path, SKIP, template, phase, at, at, why)
+
+    def _put(
+        self, path: str, kind: str, template: str, phase: str, started: float, finished: float | None = None,
+        message: str = "", **more: Any,
+    ) -> Node:  # fmt: skip
+        """Add a node. A Retry node has no flags unless it is a hook's."""
+        hooked = {"hooked": True} if ON_EXIT in path.rpartition(IN)[2] else {}
+        tried = {"retried": True} if self._wrapped and kind not in {SKIP, TASK_GROUP} else {}
+        flag = None if kind == RETRY and not hooked else hooked | tried
+        within = group_of(path) + "(0)" if IN in path else None
+        node = Node(path, kind, template, phase, started, finished, message, within, flag, **more)
+        self._nodes[path] = node
+        return node
 
     def _add_attempts(self, plan: Plan, path: str, step: Step) -> None:
         """A wrapper and its pods. The node of a pod that a quota refuses exists before the pod."""
         count = max(step.attempts, len(step.pods))
         pods = [*step.pods, *[None] * (count - len(step.pods))]
-        attempts = [self._attempt(plan, f"{path}({k})", step, pod) for k, pod in enumerate(pods)]
         phase = RUNNING if step.finished is None else step.state
         message = "" if phase in {RUNNING, SUCCEEDED} else self._deadline or step.message
-        code = attempts[-1].exit_code if attempts else None
-        ends = step.finished, message, "", code if step.finished is not None else None
-        wrapper = Node(path, RETRY, template_of(plan), phase, step.started, *ends)
-        wrapper.children.extend(each.path for each in attempts)
-        for each in (wrapper, *attempts):
-            self._nodes[each.path] = each
+        code = pods[-1].exit_code if step.finished is not None and pods and pods[-1] is not None else None
+        its = phase, step.started, step.finished, message
+        wrapper = self._put(path, RETRY, template_of(plan), *its, exit_code=code)
+        wrapper.children.extend(self._attempt(plan, f"{path}({k})", step, pod).path for k, pod in enumerate(pods))
 
     def _attempt(self, plan: Plan, path: str, step: Step, pod: Pod | None) -> Node:
-        template = template_of(plan)
+        its = path, POD, template_of(plan)
         if pod is None:
-            return Node(path, POD, template, PENDING, step.started, message=step.message)
+            return self._put(*its, PENDING, step.started, message=step.message)
         if pod.name in step.ended:
             state, message = step.ended[pod.name]
-            ends = pod.finished, message, _host(pod), pod.exit_code, _used(pod)
-            return Node(path, POD, template, state, pod.created, *ends)
-        phase = RUNNING if pod.started is not None else PENDING
-        return Node(path, POD, template, phase, pod.created, None, self._waits.get(pod.name, ""), _host(pod))
+            return self._put(*its, state, pod.created, pod.finished, message, **of_pod(pod, ended=True))
+        phase, why = RUNNING if pod.started is not None else PENDING, self._waits.get(pod.name, "")
+        return self._put(*its, phase, pod.created, message=why, **of_pod(pod, ended=False))
 
     def _add_groups(self, path: str, step: Step) -> None:
         """The groups around a node, the outermost first."""
@@ -188,11 +233,11 @@ class _Tree:
         """A group, with its wrapper."""
         template, phase = self._template(path), over or RUNNING
         if kind == TASK_GROUP:
-            self._nodes[path] = Node(path, kind, template, phase, started, finished)
+            self._put(path, kind, template, phase, started, finished)
             return
         message = self._deadline if phase in {FAILED, ERROR} else ""
-        self._nodes[path] = Node(path, RETRY, template, phase, started, finished, message, children=[f"{path}(0)"])
-        self._nodes[f"{path}(0)"] = Node(f"{path}(0)", kind, template, phase, started, finished)
+        self._put(path, RETRY, template, phase, started, finished, message, children=[f"{path}(0)"])
+        self._put(f"{path}(0)", kind, template, phase, started, finished)
 
     def _template(self, path: str) -> str:
         name, index = path.rpartition(IN)[2], self._ends.get(path)
@@ -219,23 +264,9 @@ class _Tree:
             for index in plan.then:
                 self._follow(f"{IN}{plan.path}", f"{IN}{plans[index].path}", following)
         for path, node in list(self._nodes.items()):
-            group = self._nodes.get(task_group(path) or node.within)
+            group = self._nodes.get(task_group(path) or node.within or "")
             if group is not None and path and node.type in {RETRY, SKIP} and path not in following:
                 group.children.append(path)
-        for node in self._nodes.values():
-            self._end_group(node)
-
-    def _end_group(self, node: Node) -> None:
-        """Count a node among the last ones of its group if it is."""
-        group = self._nodes.get(node.within) if node.within else None
-        if group is None or group.finished is None or node.type not in {RETRY, SKIP}:
-            return
-        attempts = [each for each in node.children if each.startswith(f"{node.path}(")]
-        last = self._nodes[attempts[-1]] if attempts else node
-        if not any(
-            self._nodes[each].within == node.within for each in (*last.children, *node.children[len(attempts) :])
-        ):
-            group.outbound.append(node.path if node.path.endswith(ON_EXIT) else last.path)
 
     def _follow(self, before: str, after: str, following: set[str]) -> None:
         """Link the outermost groups that contain only one of the two nodes."""
@@ -243,15 +274,11 @@ class _Tree:
         if then not in self._nodes or first not in self._nodes:
             return
         following.add(then)
-        attempts = [each for each in self._nodes[first].children if each.startswith(f"{first}(")]
+        attempts = self._nodes[first].attempts
         # What runs on exit is a hook of the handler, whichever attempt that made.
         last = self._nodes[attempts[-1] if attempts and not then.endswith(ON_EXIT) else first]
         if then not in last.children:
             last.children.append(then)
-
-
-def _host(pod: Pod) -> str:
-    return pod.node.name if pod.node is not None else ""
 
 
 def _used(pod: Pod) -> tuple[int, int]:
@@ -271,5 +298,7 @@ def _unwrapped(nodes: list[Node]) -> list[Node]:
     for node in nodes:
         if node.type != RETRY:
             children = dict.fromkeys(each.replace("(0)", "") for each in node.children)
-            found.append(replace(node, path=node.path.replace("(0)", ""), children=list(children)))
+            within = node.within and node.within.replace("(0)", "")
+            path = node.path.replace("(0)", "")
+            found.append(replace(node, path=path, within=within, children=list(children)))
     return found

@@ -9,6 +9,7 @@ KFP compiles ``set_retry`` into a limit and a back-off without a policy; the pol
 further attempt, and at which a later attempt is ended. Source: Argo 4.0, ``processNodeRetries`` and ``getDeadline``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -18,6 +19,9 @@ from harness.simulator.workflows.graph import Plan
 from harness.simulator.workflows.launcher import WAIT_FAILED
 from harness.simulator.workflows.workflow import ERROR, FAILED
 
+_REPEATED: Mapping[str, tuple[str, ...]] = {
+    "Always": (FAILED, ERROR), "OnFailure": (FAILED,), "OnError": (ERROR,), "OnTransientError": (),
+}  # fmt: skip
 _OVERFLOW_S = 1e9  # far beyond every test: a back-off that grows without bound stays a number
 
 
@@ -26,17 +30,41 @@ class RetryStrategy:
     """How often and when a node is tried again.
 
     Attributes:
-        limit: further attempts after the first.
-        policy: OnError, OnFailure or Always.
-        backoff_s: before the second attempt; multiplied by `factor` for each later one.
+        limit: further attempts after the first; none for any number.
+        policy: OnError, OnFailure, OnTransientError or Always.
+        backoff_s: before the second attempt; multiplied by `factor` for each later one, up to `cap_s`.
         max_s: from the first attempt's start, no attempt begins or goes on after it.
+        expression: a condition on the last attempt, too; "" for none.
     """
 
-    limit: int
+    limit: int | None
     policy: str
     backoff_s: float = 0.0
     factor: float = 1.0
     max_s: float = inf
+    cap_s: float = _OVERFLOW_S
+    expression: str = ""
+
+    def allows(self, attempts: int) -> bool:
+        """Whether its number allows another attempt after so many."""
+        return self.limit is None or attempts <= self.limit
+
+    def covers(self, state: str) -> bool:
+        """Whether an attempt that ended in this state, Failed or Error, may be repeated."""
+        return state in _REPEATED[self.policy]
+
+    def pause_s(self, attempts: int) -> float:
+        """Seconds from the end of the latest of so many attempts to the next one."""
+        try:
+            return min(self.backoff_s * self.factor ** (attempts - 1), self.cap_s)
+        except OverflowError:
+            return self.cap_s
+
+    def too_late(self, attempts: int, since_first_s: float) -> str:
+        """Why no attempt follows within `max_s`, in Argo's words; "" if one may; arguments as for `wait_s`."""
+        if since_first_s > self.max_s:
+            return "Max duration limit exceeded"
+        return "Backoff would exceed max duration limit" if since_first_s + self.pause_s(attempts) > self.max_s else ""
 
     def wait_s(self, state: str, attempts: int, since_first_s: float) -> float | None:
         """Seconds from the end of an attempt to the next one; none if there is none.
@@ -46,14 +74,8 @@ class RetryStrategy:
             attempts: made so far.
             since_first_s: from the start of the first attempt to the end of the latest.
         """
-        covered = self.policy == "Always" or state == (ERROR if self.policy == "OnError" else FAILED)
-        if not covered or attempts > self.limit:
-            return None
-        try:
-            wait_s = min(self.backoff_s * self.factor ** (attempts - 1), _OVERFLOW_S)
-        except OverflowError:
-            wait_s = _OVERFLOW_S
-        return wait_s if since_first_s + wait_s <= self.max_s else None
+        repeated = self.allows(attempts) and self.covers(state) and not self.too_late(attempts, since_first_s)
+        return self.pause_s(attempts) if repeated else None
 
 
 def strategy_of(plan: Plan, settings: Settings) -> RetryStrategy:

@@ -8,32 +8,19 @@ Source: https://argo-workflows.readthedocs.io/en/latest/parallelism/; the messag
 from collections import Counter, deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Generic, Protocol, TypeVar
 
 from harness.model.live.exposition import Histogram
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.profile import Controller as Settings
+from harness.simulator.workflows.workflow import Workflow
 
 # Buckets of the controller's histograms, in seconds, as Argo 4.0.8 has them.
 _WAITS_S = (1.0, 5.0, 20.0, 60.0, 180.0)
 _WORK_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 180.0)
 
 
-class Queued(Protocol):
-    """What the queue notes on a workflow."""
-
-    started: float | None
-    queued: bool  # a reconciliation is scheduled, or waits for a worker
-    busy: bool  # a worker reconciles it
-    again: bool  # its next reconciliation came due while it was busy
-    look_at: float  # when the latest requeue is due; in the past if there is none
-
-
-W = TypeVar("W", bound=Queued)
-
-
-class WorkQueue(Generic[W]):
+class WorkQueue:
     """Hands workflows to workers, which call `reconcile`; a workflow is with one worker at a time.
 
     A change requeues its workflow after `requeue_s`. An entry that is due earlier stays, so what happens between two
@@ -45,13 +32,13 @@ class WorkQueue(Generic[W]):
         work: seconds that a worker spent on one.
     """
 
-    def __init__(self, loop: EventLoop, settings: Settings, reconcile: Callable[[W], None]) -> None:
+    def __init__(self, loop: EventLoop, settings: Settings, reconcile: Callable[[Workflow], None]) -> None:
         self._loop = loop
         self._reconcile = reconcile  # ends with `done`
         self._operation_s = settings.operation_s
         self._cpu = ProcessorSharing(loop, settings.cpu) if settings.cpu else None
-        self._ready: deque[tuple[W, float]] = deque()  # with the time of their entry
-        self._begun: dict[W, float] = {}  # of those with a worker
+        self._ready: deque[tuple[Workflow, float]] = deque()  # with the time of their entry
+        self._begun: dict[Workflow, float] = {}  # of those with a worker
         self.workers = settings.workers
         self.requeue_s = settings.requeue_s
         self.busy = 0
@@ -64,25 +51,25 @@ class WorkQueue(Generic[W]):
         """Number of workflows that wait for a worker."""
         return len(self._ready)
 
-    def add(self, workflow: W) -> None:
+    def add(self, workflow: Workflow) -> None:
         """Queue a workflow without delay."""
         workflow.queued = True
         self._push(workflow)
 
-    def requeue(self, workflow: W) -> None:
+    def requeue(self, workflow: Workflow) -> None:
         """Queue a workflow that has changed when its next entry is due."""
         if not workflow.queued:
             self.expect(workflow)
             workflow.queued = True
             self._loop.at(workflow.look_at, self._push, workflow)
 
-    def expect(self, workflow: W) -> None:
+    def expect(self, workflow: Workflow) -> None:
         """Add an entry that leads to a reconciliation only if the workflow changes until then."""
         now, due = self._loop.now, self._loop.now + self.requeue_s
         if not now < workflow.look_at <= due:
             workflow.look_at = due
 
-    def done(self, workflow: W) -> None:
+    def done(self, workflow: Workflow) -> None:
         """End the reconciliation of a workflow, which frees its worker."""
         workflow.busy = False
         self.busy -= 1
@@ -93,7 +80,7 @@ class WorkQueue(Generic[W]):
         if self._ready:
             self._work()
 
-    def _push(self, workflow: W) -> None:
+    def _push(self, workflow: Workflow) -> None:
         self.adds += 1
         if workflow.busy:
             workflow.again = True

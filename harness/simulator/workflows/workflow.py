@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping
 
+from harness.model.argo.nodes import fnv1a
 from harness.simulator.cluster import Pod
-from harness.simulator.workflows.graph import EXECUTOR, JOIN, Graph, Plan, fnv1a
+from harness.simulator.workflows.graph import EXECUTOR, JOIN, Graph, Plan
 
 UNSEEN = ""  # by the controller
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"

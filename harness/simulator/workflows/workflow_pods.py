@@ -30,7 +30,7 @@ class WorkflowPods:
         settings: Settings,
         *,
         client: Client,
-        queue: WorkQueue[Workflow],
+        queue: WorkQueue,
         cluster: Cluster,
         steps: Steps,
         drivers: Drivers,
