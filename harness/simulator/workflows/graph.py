@@ -7,10 +7,10 @@ their dependencies are those of KFP's compiler (backend/src/v2/compiler/argocomp
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import md5
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.model.argo.nodes import FNV_PRIME, fnv1a
 from harness.model.errors import ConfigError
@@ -38,6 +38,13 @@ DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
 )
 STEP = "step"  # of a workflow that no pipeline was compiled to: the pod of a template
 RUNS_USER_CODE = frozenset({EXECUTOR, STEP})
+# Argo's templates that the pods of pipelines are made from.
+TEMPLATES = {
+    DAG_DRIVER: "system-dag-driver",
+    CONTAINER_DRIVER: "system-container-driver",
+    EXECUTOR: "system-container-impl",
+    IMPORTER: "system-importer",
+}
 # Argo's names of the nodes of a loop: the group of all iterations, and what each consists of.
 ITERATIONS, ITERATION = "iteration-iterations", "iteration-item"
 _MOST_PODS = 50_000  # of one pipeline, far beyond what a Workflow object can hold
@@ -58,7 +65,7 @@ class Plan:
         cache_key: executors with equal keys compute the same if the run's parameters in `varies` are equal too; "" if
             the pipeline does not enable the cache.
         condition: evaluated by the driver; if false, the task has no pod but the driver.
-        template: Argo's template that a pod of the role ``step`` is made from.
+        template: Argo's template that its pod is made from.
     """
 
     role: str
@@ -95,12 +102,23 @@ class Limits:
         return cls(float(config.get("activeDeadlineSeconds") or 0), float(success), float(failure))
 
 
+class Group(NamedTuple):
+    """A nested pipeline, a task with an executor, or a loop: Argo's template of it, and the plan that ends it."""
+
+    template: str
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All pods of one pipeline, each after those it waits for; of a workflow of Argo's own, those that came due."""
+    """All pods of one pipeline, each after those it waits for; of a workflow of Argo's own, those that came due.
+
+    `groups` are those that the pods of a pipeline are in, by their paths.
+    """
 
     plans: Sequence[Plan]
     limits: Limits = Limits()
+    groups: Mapping[str, Group] = field(default_factory=dict)
 
     @property
     def pods(self) -> int:
@@ -154,6 +172,7 @@ class _Builder:
         self._loop_iterations = loop_iterations
         self._plans: list[Plan] = []
         self._needs: list[list[int]] = []  # of each plan: the plans that it waits for
+        self._groups: dict[str, Group] = {}
 
     def graph(self) -> Graph:
         then: list[list[int]] = [[] for _ in self._plans]
@@ -161,13 +180,14 @@ class _Builder:
             for needed in needs:
                 then[needed].append(index)
         whole = zip(self._plans, self._needs, then, strict=True)
-        return Graph(tuple(replace(plan, waits=len(needs), then=tuple(after)) for plan, needs, after in whole))
+        plans = tuple(replace(plan, waits=len(needs), then=tuple(after)) for plan, needs, after in whole)
+        return Graph(plans, groups=self._groups)
 
     def _add(self, plan: Plan, needs: list[int]) -> int:
         if len(self._plans) >= _MOST_PODS:
             why = f"the pipeline has more than {_MOST_PODS:,} pods, and the simulated platform runs at most so many"
             raise ConfigError(why, "shorten its loops or split it")
-        self._plans.append(plan)
+        self._plans.append(plan if plan.template else replace(plan, template=TEMPLATES.get(plan.role, "")))
         self._needs.append(needs)
         return len(self._plans) - 1
 
@@ -184,7 +204,12 @@ class _Builder:
         tasks: Spec = dag["tasks"]
         for name in _in_order(tasks):
             ends[name] = self._task(name, tasks[name], ends, inside)
-        return self._add(Plan(JOIN, task, place.path, parent=first), [first, *ends.values()])
+        return self._end(Plan(JOIN, task, place.path, parent=first), [first, *ends.values()], _of(task))
+
+    def _end(self, plan: Plan, needs: list[int], template: str) -> int:
+        """Add the end of a group; returns its index."""
+        self._groups[plan.path] = Group(template, end := self._add(plan, needs))
+        return end
 
     def _task(self, name: str, task: Spec, ends: Mapping[str, int], pipeline: _Place) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
@@ -197,12 +222,16 @@ class _Builder:
         condition = Condition(policy["condition"], scope) if policy.get("condition") else None
         here = _Place(_inside(_group_of(task, pipeline.path, always=always), name), pipeline.parent, scope)
         if "dag" not in component:
-            return self._container(name, task, needs, here, pipeline.scope, always=always, condition=condition)
-        if "parameterIterator" in task or "artifactIterator" in task:
-            return self._loop(name, task, needs, here, condition)
-        return self.dag(
-            component["dag"], needs, here, driver=f"{name}-driver", task=name, always=always, condition=condition
-        )
+            end = self._container(name, task, needs, here, pipeline.scope, always=always, condition=condition)
+        elif "parameterIterator" in task or "artifactIterator" in task:
+            end = self._loop(name, task, needs, here, condition)
+        else:
+            end = self.dag(
+                component["dag"], needs, here, driver=f"{name}-driver", task=name, always=always, condition=condition
+            )
+        if (around := here.path.rpartition("(0).")[0]).endswith(ON_EXIT):
+            self._groups[around] = Group(f"exit-hook-root-{name}", end)
+        return end
 
     def _loop(self, name: str, task: Spec, needs: list[int], here: _Place, condition: Condition | None) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
@@ -223,7 +252,10 @@ class _Builder:
             place = _Place(_inside(iteration, ITERATION), driver, {**here.scope, **item})
             needed, its_driver = [driver, *before], f"{ITERATION}-driver"
             ends.append(self.dag(component["dag"], needed, place, driver=its_driver, task=name))
-        return self._add(Plan(JOIN, name, here.path, parent=driver), [driver, *ends])
+            self._groups[iteration] = Group(f"{_of(name)}-iteration", ends[-1])
+        end = self._end(Plan(JOIN, name, here.path, parent=driver), [driver, *ends], f"{_of(name)}-{name}-iterator")
+        self._groups[_inside(here.path, ITERATIONS)] = Group(f"{_of(name)}-iteration", end)
+        return end
 
     def _container(
         self, name: str, task: Spec, needs: list[int], here: _Place, outer: Mapping[str, Source], *,
@@ -246,8 +278,10 @@ class _Builder:
         step = Plan(
             EXECUTOR, name, _inside(here.path, "executor"), parent=here.parent, container=container,
             reads=tuple(needs[1:]), cache_key=key, varies=varies,
+            template=f"{'retry-' if container.retries else ''}{TEMPLATES[EXECUTOR]}",
         )  # fmt: skip
-        return self._add(step, [driver])
+        self._groups[here.path] = Group(step.template.replace("-impl", "-executor"), end := self._add(step, [driver]))
+        return end
 
     def _cache_key(self, executor: Spec, scope: Mapping[str, Source], needs: list[int]) -> tuple[str, tuple[str, ...]]:
         """A hash of a step's component and inputs, and the run's parameters on which these depend."""
@@ -278,6 +312,11 @@ def _group_of(task: Spec, path: str, *, always: bool) -> str:
     before = dependencies(task)
     of_exit = always and len(before) == 1 and before[0].startswith("exit-handler-")
     return _inside(path, f"{before[0]}{ON_EXIT}") if of_exit else path
+
+
+def _of(task: str) -> str:
+    """The template of a task that is a pipeline of its own; "" is the whole one."""
+    return f"comp-{task}" if task else "root"
 
 
 def _inside(group: str, name: str) -> str:

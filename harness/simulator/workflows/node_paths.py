@@ -9,40 +9,19 @@ itself are DAGs with a Retry node each. Skipped nodes have no events. After ten 
 ones are combined into one, which is patched: a request each, too.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from harness.simulator.workflows.graph import (
     DAG_DRIVER,
     EXECUTOR,
-    ITERATION,
     ITERATIONS,
     JOIN,
-    ON_EXIT,
     Graph,
     Plan,
 )
 
 IN = "(0)."  # between a group and a node in its first attempt
 NO_NODE = "-"  # is no path
-
-
-def ends(plans: Sequence[Plan]) -> dict[str, int]:
-    """By path of a group: the plan whose end is the group's end."""
-    found: dict[str, int] = {}
-    for index, plan in enumerate(plans):
-        path = f"{IN}{plan.path}"
-        if plan.role == JOIN:
-            found[path] = index
-            if plans[plan.parent].path.endswith(".iteration-driver"):
-                found[f"{path}{IN}{ITERATIONS}"] = index
-            if path.endswith(f"{IN}{ITERATION}"):
-                found[group_of(path)] = index
-        elif plan.role == EXECUTOR:
-            found[group_of(path)] = index
-            if group_of(group_of(path)).endswith(ON_EXIT):
-                found[group_of(group_of(path))] = index
-    return found
 
 
 @lru_cache(2**14)

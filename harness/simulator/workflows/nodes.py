@@ -10,9 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.simulator.cluster import Pod
-from harness.simulator.workflows.graph import DAG_DRIVER, EXECUTOR, ITERATIONS, JOIN, ON_EXIT, Plan
-from harness.simulator.workflows.node_paths import IN, ends, group_of, parting, task_group
-from harness.simulator.workflows.templates import template_of
+from harness.simulator.workflows.graph import DAG_DRIVER, EXECUTOR, JOIN, ON_EXIT, Plan
+from harness.simulator.workflows.node_paths import IN, group_of, parting, task_group
 from harness.simulator.workflows.workflow import (
     ERROR,
     FAILED,
@@ -134,13 +133,13 @@ class _Tree:
         self._waits = waits
         self._steps = workflow.steps
         self._nodes: dict[str, Node] = {}
-        self._ends = ends(workflow.graph.plans)
+        self._groups = workflow.graph.groups
 
     def nodes(self) -> list[Node]:
         """All nodes, with what follows them."""
         whole = self._workflow
         assert whole.started is not None
-        self._wrap("", DAG, whole.started, whole.phase if whole.over else "", whole.finished)
+        self._wrap("", DAG, "entrypoint", whole.started, whole.phase if whole.over else RUNNING, whole.finished)
         for plan, step in whole.made():
             if plan.role != JOIN and self._is_shown(plan):
                 self._add(plan, step)
@@ -161,11 +160,11 @@ class _Tree:
         path = f"{IN}{plan.path}"
         if step.state == OMITTED:
             group = group_of(path) if plan.role == EXECUTOR else path
-            self._skip(group, template_of(plan).replace("-impl", "-executor"), step, _BECAUSE[OMITTED])
+            self._skip(group, plan.template.replace("-impl", "-executor"), step, _BECAUSE[OMITTED])
             return
         self._add_groups(path, step)
         if step.state == SKIPPED:
-            self._skip(path, template_of(plan), step, _BECAUSE[SKIPPED])
+            self._skip(path, plan.template, step, _BECAUSE[SKIPPED])
             return
         self._add_attempts(plan, path, step)
         if plan.role == DAG_DRIVER and not step.taken:
@@ -198,11 +197,11 @@ class _Tree:
         message = "" if phase in {RUNNING, SUCCEEDED} else self._deadline or step.message
         code = pods[-1].exit_code if step.finished is not None and pods and pods[-1] is not None else None
         its = phase, step.started, step.finished, message
-        wrapper = self._put(path, RETRY, template_of(plan), *its, exit_code=code)
+        wrapper = self._put(path, RETRY, plan.template, *its, exit_code=code)
         wrapper.children.extend(self._attempt(plan, f"{path}({k})", step, pod).path for k, pod in enumerate(pods))
 
     def _attempt(self, plan: Plan, path: str, step: Step, pod: Pod | None) -> Node:
-        its = path, POD, template_of(plan)
+        its = path, POD, plan.template
         if pod is None:
             return self._put(*its, PENDING, step.started, message=step.message)
         if pod.name in step.ended:
@@ -218,41 +217,18 @@ class _Tree:
             group = f"{inside}{IN}{name}"
             for each, kind in ((task_group(group), TASK_GROUP), (group, DAG)):
                 if each and each not in self._nodes:
-                    self._wrap(each, kind, step.started, *self._end_of(each))
+                    template, end = self._groups[each.removeprefix(IN)]
+                    self._wrap(each, kind, template, step.started, *_ending(self._steps[end]))
             inside = group
 
-    def _end_of(self, group: str) -> tuple[str, float | None]:
-        """The phase in which a group ended, "" while it has not, and when."""
-        index = self._ends.get(group)
-        end = self._steps[index] if index is not None else None
-        if end is None or end.finished is None:
-            return "", None
-        return (end.state if end.state in {FAILED, ERROR} else SUCCEEDED), end.finished
-
-    def _wrap(self, path: str, kind: str, started: float, over: str, finished: float | None) -> None:
+    def _wrap(self, path: str, kind: str, template: str, started: float, phase: str, finished: float | None) -> None:
         """A group, with its wrapper."""
-        template, phase = self._template(path), over or RUNNING
         if kind == TASK_GROUP:
             self._put(path, kind, template, phase, started, finished)
             return
         message = self._deadline if phase in {FAILED, ERROR} else ""
         self._put(path, RETRY, template, phase, started, finished, message, children=[f"{path}(0)"])
         self._put(f"{path}(0)", kind, template, phase, started, finished)
-
-    def _template(self, path: str) -> str:
-        name, index = path.rpartition(IN)[2], self._ends.get(path)
-        plan = self._workflow.graph.plans[index] if index is not None else None
-        if name in {"", "root"}:
-            return name or "entrypoint"
-        if name.endswith(ON_EXIT):
-            return f"exit-hook-root-{plan.task if plan else ''}"
-        if plan is not None and plan.role == EXECUTOR:
-            return template_of(plan).replace("-impl", "-executor")
-        loop = plan.task if plan else name
-        if name.startswith(ITERATIONS):
-            return f"comp-{loop}-iteration"
-        iterates = plan is not None and self._workflow.graph.plans[plan.parent].path.endswith(".iteration-driver")
-        return f"comp-{loop}-{loop}-iterator" if iterates else f"comp-{loop}"
 
     # --- what follows what ----------------------------------------------------------------------------------------
 
@@ -279,6 +255,13 @@ class _Tree:
         last = self._nodes[attempts[-1] if attempts and not then.endswith(ON_EXIT) else first]
         if then not in last.children:
             last.children.append(then)
+
+
+def _ending(step: Step | None) -> tuple[str, float | None]:
+    """The phase of a group that a step ends, and when it ended."""
+    if step is None or step.finished is None:
+        return RUNNING, None
+    return (step.state if step.state in {FAILED, ERROR} else SUCCEEDED), step.finished
 
 
 def _used(pod: Pod) -> tuple[int, int]:

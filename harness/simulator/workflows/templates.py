@@ -4,7 +4,7 @@ from functools import cache
 
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.profile import Controller as Settings
-from harness.simulator.workflows.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, STEP, Plan, fnv1a_on
+from harness.simulator.workflows.graph import EXECUTOR, STEP, Plan, fnv1a_on
 from harness.simulator.workflows.steps import Steps
 from harness.simulator.workflows.workflow import Workflow
 
@@ -15,13 +15,6 @@ EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
 _DRIVER_IMAGES = (DRIVER_IMAGE, EXEC_IMAGE)
 _DRIVER_LIMITS = 500, 512 * 2**20  # thousandths of a core, bytes
 _DRIVER_CPU, _DRIVER_MEMORY = 0.05, 40.0 * 2**20  # in use
-# Part of the pods' names, by role.
-_NAMES = {
-    DAG_DRIVER: "system-dag-driver",
-    CONTAINER_DRIVER: "system-container-driver",
-    EXECUTOR: "system-container-impl",
-    IMPORTER: "system-importer",
-}
 
 
 class Templates:
@@ -42,7 +35,7 @@ class Templates:
         number = fnv1a_on(workflow.hash, path)
         executes = role == EXECUTOR
         pod = Pod(
-            f"{workflow.name}-{template_of(plan)}-{number}",
+            f"{workflow.name}-{plan.template}-{number}",
             workflow.namespace,
             self._steps.shape(plan) if executes else self._driver_shape,
             _step_images(container.image) if executes else _DRIVER_IMAGES,
@@ -68,11 +61,6 @@ class Templates:
         pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
         pod.labels, pod.deadline_s = dict(container.labels), container.deadline_s
         return pod
-
-
-def template_of(plan: Plan) -> str:
-    """The name of the Argo template that a pod is made from."""
-    return f"retry-{_NAMES[EXECUTOR]}" if plan.container.retries else _NAMES[plan.role]
 
 
 def node_path(plan: Plan, attempt: int, *, wrapped: bool) -> str:
