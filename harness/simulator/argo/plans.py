@@ -6,8 +6,8 @@ from harness.model.errors import ConfigError
 from harness.simulator.argo.fields import seconds
 from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, name_of
-from harness.simulator.cluster import Shape, Toleration
-from harness.simulator.cluster.shapes import amounts_of
+from harness.simulator.cluster import Shape
+from harness.simulator.cluster.shapes import shape_of, total_of
 from harness.simulator.workflows.containers import Container
 from harness.simulator.workflows.graph import STEP, Plan
 from harness.simulator.workflows.templates import AGENT, EXEC_IMAGE
@@ -20,7 +20,7 @@ def plan_of(run: Run, node: Node, priorities: Priorities, now: float) -> Plan:
     template = run.templates[node.template]
     labels = {**_labels(run.spec.get("podMetadata")), **_labels(template.get("metadata"))}
     mains = containers_of(template)
-    cpu, memory, _ = _sum([each.get("resources") or {} for each in mains], "limits")
+    cpu, memory, _ = total_of([each.get("resources") or {} for each in mains], "limits")
     images = [
         str(each.get("image") or "") for each in (*mains, *_beside(template), *(template.get("initContainers") or ()))
     ]
@@ -68,13 +68,6 @@ def _parts(template: Spec) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(parts)
 
 
-def _sum(resources: list[Spec], kind: str) -> tuple[int, int, int]:
-    """Requests or limits of containers that run at the same time; limits stand for missing requests."""
-    amounts = [amounts_of({**(each.get("limits") or {}), **(each.get(kind) or {})}) for each in resources]
-    cpu, memory, gpu = (sum(each[k] for each in amounts) for k in range(3))
-    return cpu, memory, gpu
-
-
 def _labels(metadata: Spec | None) -> dict[str, str]:
     return {str(key): str(value) for key, value in ((metadata or {}).get("labels") or {}).items()}
 
@@ -83,19 +76,12 @@ def _shape(run: Run, template: Spec, priorities: Priorities) -> Shape:
     """What the pod requests: its ``podResources``, or else those of its containers."""
     whole = template.get("podResources") or run.spec.get("podResources")
     of_containers = [each.get("resources") or {} for each in (*containers_of(template), *_beside(template))]
-    cpu, memory, gpu = _sum([whole] if whole else of_containers, "requests")
-    selector = {**(run.spec.get("nodeSelector") or {}), **(template.get("nodeSelector") or {})}
-    tolerations = [*(run.spec.get("tolerations") or ()), *(template.get("tolerations") or ())]
-    priority = template.get("priorityClassName") or run.spec.get("podPriorityClassName") or ""
-    return Shape(
-        cpu, memory, gpu,
-        tuple((str(key), str(value)) for key, value in selector.items()),
-        tuple(
-            Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
-            for t in tolerations
-        ),
-        priorities.get(str(priority), 0),
-    )  # fmt: skip
+    its = {
+        "nodeSelector": {**(run.spec.get("nodeSelector") or {}), **(template.get("nodeSelector") or {})},
+        "tolerations": [*(run.spec.get("tolerations") or ()), *(template.get("tolerations") or ())],
+        "priorityClassName": template.get("priorityClassName") or run.spec.get("podPriorityClassName"),
+    }
+    return shape_of(its, [whole] if whole else of_containers, priorities)
 
 
 def _deadline_s(run: Run, template: Spec, now: float) -> int:

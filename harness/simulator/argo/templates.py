@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from harness.model.argo.manifest import over_template
+
 Spec = Mapping[str, Any]
 Find = Callable[
     [str, str], Spec | None
@@ -83,6 +85,21 @@ def templates_of(spec: Spec, find: Find) -> dict[str, Spec]:
                 callers.append(key)
         wanted = []
     return found
+
+
+def whole(spec: Spec, find: Find) -> Spec:
+    """A workflow's specification, over that of the template that it refers to if it does.
+
+    Raises:
+        LookupError: with the name of a template that does not exist.
+    """
+    reference = spec.get("workflowTemplateRef")
+    if not reference:
+        return spec
+    template = find(CLUSTER if reference.get("clusterScope") else NAMESPACED, str(reference.get("name")))
+    if template is None:
+        raise LookupError(str(reference.get("name")))
+    return over_template(spec, template)
 
 
 def parameters_of(spec: Spec, configured: Callable[[Spec], str | None]) -> dict[str, str]:

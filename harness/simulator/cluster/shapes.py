@@ -1,6 +1,6 @@
 """What a pod requests, what the machines of a pool offer, and whether they match."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harness.model.units import parse_quantity
@@ -84,6 +84,29 @@ def amounts_of(given: Mapping[str, Any]) -> tuple[int, int, int]:
     """
     cpu, memory, gpu = (parse_quantity(str(given.get(key, 0))) for key in ("cpu", "memory", "nvidia.com/gpu"))
     return round(cpu * 1000), int(memory), int(gpu)
+
+
+def tolerations_of(given: Iterable[Mapping[str, Any]]) -> tuple[Toleration, ...]:
+    """The tolerations in a pod's specification."""
+    fields = {"key": "", "operator": "Equal", "value": "", "effect": ""}
+    return tuple(Toleration(*(each.get(name, default) for name, default in fields.items())) for each in given)
+
+
+def total_of(resources: Iterable[Mapping[str, Any]], kind: str = "requests") -> tuple[int, int, int]:
+    """Requests or limits of containers that run at the same time; limits stand for missing requests."""
+    amounts = [amounts_of({**(each.get("limits") or {}), **(each.get(kind) or {})}) for each in resources]
+    cpu, memory, gpu = (sum(each[k] for each in amounts) for k in range(3))
+    return cpu, memory, gpu
+
+
+def shape_of(spec: Mapping[str, Any], resources: Iterable[Mapping[str, Any]], priorities: Mapping[str, int]) -> Shape:
+    """What a pod with this specification requests; `resources` are its containers', `priorities` those of classes."""
+    return Shape(
+        *total_of(resources),
+        tuple((str(key), str(value)) for key, value in (spec.get("nodeSelector") or {}).items()),
+        tolerations_of(spec.get("tolerations") or ()),
+        priorities.get(str(spec.get("priorityClassName") or ""), 0),
+    )
 
 
 def labels_of(pool: Pool) -> dict[str, str]:

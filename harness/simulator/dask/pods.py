@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.simulator.cluster import Pod, Shape, Toleration
-from harness.simulator.cluster.shapes import amounts_of
+from harness.simulator.cluster import Pod
+from harness.simulator.cluster.shapes import amounts_of, shape_of
 
 Template = Mapping[str, Any]
 _IDLE_CPU, _MEMORY = 0.02, 200 * 2**20  # in use by a scheduler or a client; what a worker uses is not modelled either
@@ -36,7 +36,7 @@ def make(
     """
     resources = container_of(template).get("resources") or {}
     limits = amounts_of(resources.get("limits") or {})
-    pod = Pod(name, namespace, _shape(template, resources, priorities), _images(template))
+    pod = Pod(name, namespace, shape_of(template, [resources], priorities), _images(template))
     pod.limit_cpu, pod.limit_memory = limits[0], limits[1]
     pod.labels = dict(labels)
     pod.usage_cpu, pod.usage_memory = _IDLE_CPU, _MEMORY
@@ -45,16 +45,3 @@ def make(
 
 def _images(template: Template) -> tuple[str, ...]:
     return tuple(str(each.get("image") or "") for each in template["containers"])
-
-
-def _shape(template: Template, resources: Mapping[str, Any], priorities: Mapping[str, int]) -> Shape:
-    cpu, memory, gpu = amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
-    return Shape(
-        cpu, memory, gpu,
-        tuple((str(key), str(value)) for key, value in (template.get("nodeSelector") or {}).items()),
-        tuple(
-            Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
-            for t in template.get("tolerations") or ()
-        ),
-        priorities.get(str(template.get("priorityClassName") or ""), 0),
-    )  # fmt: skip

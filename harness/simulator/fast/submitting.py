@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -9,7 +10,6 @@ from harness.model import Scenario
 from harness.model.argo.manifest import (
     GROUP_VERSION,
     RUN_NAME,
-    over_template,
     readable,
     spec_of,
     with_parameters,
@@ -18,7 +18,7 @@ from harness.model.errors import ConfigError
 from harness.reading import parse_yaml, structured
 from harness.simulator.argo.operator import ObjectsInMemory
 from harness.simulator.argo.support import UnsupportedError, demand_supported
-from harness.simulator.argo.templates import CLUSTER, NAMESPACED
+from harness.simulator.argo.templates import CLUSTER, NAMESPACED, whole
 from harness.simulator.fast.runs import Answered, Submit
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
@@ -141,16 +141,11 @@ def _keep(document: Spec, objects: ObjectsInMemory, ignore: Collection[str]) -> 
 
 
 def _whole(spec: Spec, objects: ObjectsInMemory) -> Spec:
-    """The specification over that of the template that it refers to."""
-    if reference := spec.get("workflowTemplateRef"):
-        scope, name = CLUSTER if reference.get("clusterScope") else NAMESPACED, str(reference.get("name"))
-        template = objects.template("", scope, name)
-        if template is None:
-            raise ConfigError(
-                f"{_WHERE} refers to the template {name}, which is not here", "give its file: --with FILE"
-            )
-        spec = over_template(spec, template)
-    return spec
+    try:
+        return whole(spec, partial(objects.template, ""))
+    except LookupError as error:
+        message = f"{_WHERE} refers to the template {error.args[0]}, which is not here"
+        raise ConfigError(message, "give its file: --with FILE") from error
 
 
 def _demand(spec: Spec, ignore: Collection[str]) -> list[str]:

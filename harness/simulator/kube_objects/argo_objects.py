@@ -4,9 +4,9 @@ import sys
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from harness.model.argo.manifest import over_template
 from harness.simulator.argo.cron import is_due
 from harness.simulator.argo.nodes import Run
 from harness.simulator.argo.operator import Labelled
@@ -16,7 +16,7 @@ from harness.simulator.argo.support import (
     demand_supported_cron,
     schedules_of,
 )
-from harness.simulator.argo.templates import CLUSTER, NAMESPACED
+from harness.simulator.argo.templates import CLUSTER, whole
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Resource
@@ -191,17 +191,12 @@ class ArgoObjects:
         self.create("Workflow", namespace, {"metadata": metadata, "spec": spec["workflowSpec"]})
 
     def _with_template(self, namespace: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The specification over that of the template that it refers to."""
-        reference = spec.get("workflowTemplateRef")
-        if not reference:
-            return spec
-        kind = "ClusterWorkflowTemplate" if reference.get("clusterScope") else "WorkflowTemplate"
-        scope = CLUSTER if reference.get("clusterScope") else NAMESPACED
-        found = self.template(namespace, scope, str(reference.get("name")))
-        if found is None:
-            resource = self._types[kind]
-            raise ApiError(404, "NotFound", f'{resource.qualified} "{reference.get("name")}" not found')
-        return over_template(spec, deepcopy(found))
+        try:
+            return whole(spec, partial(self.template, namespace))
+        except LookupError as error:
+            of_cluster = spec["workflowTemplateRef"].get("clusterScope")
+            resource = self._types["ClusterWorkflowTemplate" if of_cluster else "WorkflowTemplate"]
+            raise ApiError(404, "NotFound", f'{resource.qualified} "{error.args[0]}" not found') from error
 
 
 def _invalid(kind: str, name: str, why: str, field: str = "spec") -> ApiError:

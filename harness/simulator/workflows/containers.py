@@ -6,8 +6,8 @@ from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration, parse_quantity
-from harness.simulator.cluster import Requirement, Shape, Toleration
-from harness.simulator.cluster.shapes import HOSTNAME
+from harness.simulator.cluster import Requirement, Shape
+from harness.simulator.cluster.shapes import HOSTNAME, tolerations_of
 
 Spec = Mapping[str, Any]
 _ANY = Shape()
@@ -49,10 +49,7 @@ def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:
         int(_amount(resources, "resourceMemoryRequest", "memoryRequest", 1e9)),
         int(gpus),
         _pairs(platform.get("nodeSelector", {})),
-        tuple(
-            Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
-            for t in platform.get("tolerations", ())
-        ),
+        tolerations_of(platform.get("tolerations", ())),
         affinity=_required(platform),
     )
     return Container(

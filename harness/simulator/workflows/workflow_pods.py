@@ -47,8 +47,6 @@ class WorkflowPods:
         self.quotas = quotas
         # Why the API server refuses a pod, and whether that is the end of its step.
         self.refuse: Callable[[Pod], tuple[str, bool]] = lambda _: ("", False)
-        # Called before the work of a pod's main container, which it starts.
-        self.prelude: Callable[[Pod, Callable[[Pod], None]], None] | None = None
         self._templates = Templates(settings, steps)
         # Bound once: every pod keeps them.
         self._on_over, self._on_running = self._pod_over, self._pod_running
