@@ -69,10 +69,7 @@ class Recorder:
         self._going: dict[str, Pod] = {}
         self._stated: dict[str, dict[str, str]] = {}  # by pod and phase
         self._over: list[Pod] = []
-        self._runs: list[Run] = []  # of KFP, that the API server knows to be over
-        self._ended: list[
-            tuple[Workflow, float]
-        ] = []  # workflows of Argo's own that are over, and since when they show it
+        self._ended: list[tuple[list[Record], Workflow | None]] = []  # of runs; with the workflow of one that failed
         self._explained: dict[Shape, tuple[float, str]] = {}
         self._read = 0
         self._usual: dict[str, Shape] = {}  # the requests of each task's first pod
@@ -117,13 +114,16 @@ class Recorder:
             self._events.append(Event(self._now_at, "Node", node.name, reason, message, SOURCE, type=kind))
 
     def _run_over(self, run: Run) -> None:
-        self._runs.append(run)
+        """The API server knows a run to be over."""
+        self._ended.append((_run(run, self._calendar), run.workflow if run.state == FAILED else None))
         self.when_over()
 
     def _workflow_changed(self, workflow: Workflow) -> None:
+        """The object of a workflow of Argo's own shows its end."""
         if workflow.over and not workflow.run_id and not workflow.kept:
             workflow.kept = True
-            self._ended.append((workflow, self.platform.loop.now))
+            records = _run_of_workflow(workflow, self.platform.loop.now, self._calendar)
+            self._ended.append((records, workflow if workflow.phase != SUCCEEDED else None))
             self.when_over()
 
     @property
@@ -147,15 +147,10 @@ class Recorder:
         pods, self._over = self._over, []
         for pod in pods:
             yield from self._pod(pod, calendar)
-        for run in self._runs:
-            yield from _run(run, calendar)
-            if run.state == FAILED and run.workflow is not None:
-                yield from self._reasons(run.workflow)
-        self._runs.clear()
-        for workflow, learned in self._ended:
-            yield from _run_of_workflow(workflow, learned, calendar)
-            if workflow.phase != SUCCEEDED:
-                yield from self._reasons(workflow)
+        for records, failed in self._ended:
+            yield from records
+            if failed is not None:
+                yield from self._reasons(failed)
         self._ended.clear()
 
     def rest(self) -> Iterator[Compact]:
@@ -266,29 +261,31 @@ def _node(node: cluster.Node, price: float | None, calendar: Calendar) -> Node:
     )  # fmt: skip
 
 
-def _run(run: Run, calendar: Calendar) -> Iterator[Record]:
+def _run(run: Run, calendar: Calendar) -> list[Record]:
     """A run's span, and the event of its end once the API server has recorded it."""
     learned = run.history[-1][0] if run.state in OVER else None
-    yield from _run_records(run.id, run.name, (run.created, run.finished, learned), run.state, calendar)
+    return _run_records(run.id, run.name, (run.created, run.finished, learned), run.state, calendar)
 
 
-def _run_of_workflow(workflow: Workflow, learned: float | None, calendar: Calendar) -> Iterator[Record]:
+def _run_of_workflow(workflow: Workflow, learned: float | None, calendar: Calendar) -> list[Record]:
     """The same for a workflow of Argo's own, whose object shows its end from `learned` on."""
     state = "SUCCEEDED" if workflow.phase == SUCCEEDED else FAILED
     times = workflow.created, workflow.finished, learned
-    yield from _run_records(workflow.name, workflow.title or workflow.name, times, state, calendar, workflow.message)
+    return _run_records(workflow.name, workflow.title or workflow.name, times, state, calendar, workflow.message)
 
 
 def _run_records(
     run: str, name: str, times: tuple[float, float | None, float | None], state: str, calendar: Calendar, why: str = ""
-) -> Iterator[Record]:
+) -> list[Record]:
     """Of a run that was created, ended and is known to have ended at these times."""
     created, finished, learned = times
-    ended_at = calendar.when(finished) if learned is not None else None
-    yield Span(run, "", RUN, calendar.ns(created), ended_at, task=name, source=SOURCE)
-    if learned is not None:
-        kind = "Normal" if state == "SUCCEEDED" else "Warning"
-        yield Event(calendar.ns(learned), "Run", run, state, why, SOURCE, run, type=kind)
+    if learned is None:
+        return [Span(run, "", RUN, calendar.ns(created), None, task=name, source=SOURCE)]
+    kind = "Normal" if state == "SUCCEEDED" else "Warning"
+    return [
+        Span(run, "", RUN, calendar.ns(created), calendar.when(finished), task=name, source=SOURCE),
+        Event(calendar.ns(learned), "Run", run, state, why, SOURCE, run, type=kind),
+    ]
 
 
 def _life(pod: Pod, task: str, run_id: str, calendar: Calendar, uploading: float | None) -> list[Compact]:
