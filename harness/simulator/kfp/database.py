@@ -7,7 +7,6 @@ from harness.simulator.kfp.errors import internal
 from harness.simulator.kfp.records import Run
 from harness.simulator.profile import Database as Settings
 from harness.simulator.workflows.graph import EXECUTOR, Graph
-from harness.simulator.workflows.node_paths import nodes
 
 _STORE = "Failed to store run to table: "
 LIST = "Failed to list runs: "
@@ -78,14 +77,14 @@ class Database:
         costs = self.settings.listing
         seconds = costs.request_s + (costs.stored_s + self.row_s) * stored
         for run in page:
-            tasks = nodes(run.workflow.graph) if run.reports and run.workflow is not None else 0
+            tasks = run.workflow.graph.nodes if run.reports and run.workflow is not None else 0
             seconds += costs.run_s + costs.found_s * stored + costs.task_s * tasks
         return seconds
 
     def bytes_of(self, graph: Graph) -> float:
         """The space that a run of the pipeline takes."""
         settings, steps = self.settings, sum(plan.role == EXECUTOR for plan in graph.plans)
-        return settings.spec_bytes + settings.step_bytes * steps + settings.node_bytes * nodes(graph)
+        return settings.spec_bytes + settings.step_bytes * steps + settings.node_bytes * graph.nodes
 
     def insert(self, graph: Graph) -> None:
         """Store a new run of the pipeline.

@@ -125,6 +125,11 @@ class Graph:
         """Number of pods of a run without retries, skips and cache hits."""
         return sum(1 for plan in self.plans if plan.role != JOIN)
 
+    @property
+    def nodes(self) -> int:
+        """Number of the nodes of such a run: each pod, and each group but that of all iterations, has a Retry node."""
+        return 2 + 2 * self.pods + sum(1 if path.endswith(ITERATIONS) else 2 for path in self.groups)
+
 
 def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_iterations: int) -> Graph:
     """The pods of a pipeline.

@@ -15,7 +15,6 @@ from harness.simulator.workflows.graph import (
     DAG_DRIVER,
     EXECUTOR,
     ITERATIONS,
-    JOIN,
     Graph,
     Plan,
 )
@@ -52,15 +51,6 @@ def task_group(path: str) -> str:
 _DAG = 2  # nodes: the DAG and its Retry node
 
 
-def nodes(graph: Graph) -> int:
-    """The nodes of a workflow whose steps all run, with a Retry node around each."""
-    count = of_start(graph) - 1
-    for plan in graph.plans:
-        if plan.role != JOIN:
-            count += 2 + (_DAG if plan.role == EXECUTOR else _DAG * _dags(plan) if plan.role == DAG_DRIVER else 0)
-    return count
-
-
 def of_start(graph: Graph) -> int:
     """The events at a workflow's start."""
     return 1 + (_DAG if graph.plans[0].role == DAG_DRIVER else 0)
@@ -81,7 +71,7 @@ def of_pod_end(plan: Plan, retries: int) -> int:
     events = 2 + (1 if retries else 0)
     if plan.role == EXECUTOR:
         return events + _DAG
-    return events + (2 * _DAG * _dags(plan) if plan.role == DAG_DRIVER else 0)
+    return events + (2 * _begun_by(plan) if plan.role == DAG_DRIVER else 0)
 
 
 def of_skip(plan: Plan) -> int:
@@ -89,6 +79,8 @@ def of_skip(plan: Plan) -> int:
     return 2 * _DAG if plan.role == EXECUTOR else 0
 
 
-def _dags(plan: Plan) -> int:
-    """The DAGs of a nested pipeline; an iteration of a loop is one inside another."""
-    return 2 if plan.path.endswith((")", "iteration-item-driver")) else 1
+def _begun_by(plan: Plan) -> int:
+    """The nodes that begin with a nested pipeline: its DAG; of an iteration two DAGs; of a loop a group of all, too."""
+    if plan.path.endswith((")", "iteration-item-driver")):
+        return 2 * _DAG
+    return _DAG + (1 if plan.path.endswith(".iteration-driver") else 0)

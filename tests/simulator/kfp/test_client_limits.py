@@ -10,7 +10,6 @@ from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Controller, Requests
 from harness.simulator.workflows.client import Background, Client
-from harness.simulator.workflows.node_paths import nodes
 from harness.simulator.workflows.workflow import Workflow
 from tests.support.kfp_sdk import compiled, step
 from tests.support.measured import ONE_POD
@@ -129,7 +128,7 @@ def test_only_the_measured_version_sleeps_after_an_update(settings: dict[str, An
 
 
 def test_a_workflow_has_the_nodes_and_events_that_were_recorded(tmp_path: Any) -> None:
-    """Recorded: 60 nodes, three of them skipped executors without events, and 116 events; one node of the loop less."""
+    """Recorded: 60 nodes, three of them skipped executors without events, and 116 events."""
 
     @dsl.pipeline
     def inner():
@@ -145,10 +144,10 @@ def test_a_workflow_has_the_nodes_and_events_that_were_recorded(tmp_path: Any) -
     platform = Platform(profile())
     three, nested = upload(platform), upload(platform, compiled(tmp_path, nested_loop))
     assert three.graph is not None
-    assert nodes(three.graph) == 24
+    assert three.graph.nodes == 24
     (run,) = submit(platform, nested)
     platform.loop.run(100)
     assert run.workflow is not None
     # Of the three executors that were skipped there, each has two nodes and four events here.
-    assert nodes(run.workflow.graph) == 60 - 1 + 3
-    assert platform.controller.client.events.sent == 116 - 2 + 3 * 4
+    assert run.workflow.graph.nodes == 60 + 3
+    assert platform.controller.client.events.sent == 116 + 3 * 4
