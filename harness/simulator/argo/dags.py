@@ -16,6 +16,7 @@ from harness.simulator.argo.nodes import BAD, DAEMONED, ERROR, FAILED, OMITTED, 
 from harness.simulator.argo.scopes import results_of
 from harness.simulator.argo.templates import Spec
 from harness.simulator.argo.work import Work
+from harness.simulator.workflows.graph import in_order
 
 _NO_ITEMS = "Skipped, empty params"
 _UNMET = "omitted: depends condition not met"
@@ -23,17 +24,13 @@ _UNMET = "omitted: depends condition not met"
 
 def advance_dag(work: Work, node: Node, template: Spec, scope: dict[str, str]) -> None:
     """Begin the tasks of a DAG that are due; ends it after the last one, or after a failure."""
-    tasks = _targets(template["dag"], scope)
+    tasks = _targets(_tasks(work, node), template["dag"], scope)
     found: dict[str, Node] = {}
-    before = -1
-    while len(found) > before:  # what is omitted or skipped ends at once, and others may wait for it
-        before = len(found)
-        for task in tasks:
-            if task["name"] not in found:
-                ended = _advance_task(work, node, task, found, scope, template["dag"])
-                if ended is not None and work.hooks_over("tasks", task, ended, scope) and ended.done:
-                    found[task["name"]] = ended
-                    scope |= results_of(work.run, "tasks", task["name"], ended.name)
+    for task in tasks:
+        ended = _advance_task(work, node, task, found, scope, template["dag"])
+        if ended is not None and work.hooks_over("tasks", task, ended, scope) and ended.done:
+            found[task["name"]] = ended
+            scope |= results_of(work.run, "tasks", task["name"], ended.name)
     going = [each for each in work.run.nodes.values() if each.boundary == node.name and not each.done]
     bad = [task for task in tasks if has_failed(found.get(task["name"]), task)]
     if len(found) == len(tasks) or (bad and not going and fails_fast(template["dag"])):
@@ -41,12 +38,22 @@ def advance_dag(work: Work, node: Node, template: Spec, scope: dict[str, str]) -
         work.end(node, _phase(tasks, found, bad))
 
 
-def _targets(dag: Spec, scope: Mapping[str, str]) -> list[Spec]:
+def _tasks(work: Work, node: Node) -> list[Spec]:
+    """The tasks of a DAG, each after those that it depends on."""
+    known = work.run.in_order.get(node.template)
+    if known is None:
+        tasks = {str(task["name"]): task for task in work.run.templates[node.template]["dag"]["tasks"]}
+        names = in_order(tasks, lambda name: dependencies(tasks[name])[1])
+        known = work.run.in_order[node.template] = [tasks[name] for name in names]
+    return known
+
+
+def _targets(all_tasks: list[Spec], dag: Spec, scope: Mapping[str, str]) -> list[Spec]:
     """The tasks of a DAG: with a ``target`` those that it names, and those that these need."""
-    tasks: dict[str, Spec] = {task["name"]: task for task in dag["tasks"]}
     wanted = filled(str(dag.get("target") or ""), scope).split()
     if not wanted:
-        return list(tasks.values())
+        return all_tasks
+    tasks: dict[str, Spec] = {task["name"]: task for task in all_tasks}
     needed: dict[str, None] = {}
     while wanted:
         name = wanted.pop()

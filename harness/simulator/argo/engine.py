@@ -6,7 +6,6 @@ nodes are as recorded from Argo 4.0.8; templates as https://argo-workflows.readt
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from harness.model.errors import ConfigError
@@ -158,7 +157,7 @@ class Reconciliation(Work):
 
     def _retry(self, call: Call, template: Spec, strategy: RetryStrategy) -> Node:
         of_hook = {"hooked": True, "retried": True} if call.flag else None  # a hook's wrapper has both flags
-        node = self.run.nodes.get(call.name) or self.new(replace(call, flag=of_hook), RETRY)
+        node = self.run.nodes.get(call.name) or self.new(call._replace(flag=of_hook), RETRY)
         try:
             self._note_memo(node, call, template)
         except (ExpressionError, MemoError) as error:
@@ -173,7 +172,7 @@ class Reconciliation(Work):
             else:
                 name = attempts[-1].name
             flag = {**(call.flag or {}), "retried": True}
-            last = self._attempt(replace(call, name=name, flag=flag), template)
+            last = self._attempt(call._replace(name=name, flag=flag), template)
             node.daemoned, node.result, node.outputs = last.daemoned, last.result, last.outputs
             if not last.over:
                 return node

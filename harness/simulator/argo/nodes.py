@@ -130,6 +130,7 @@ class Run(Workflow):
         self.templates: dict[str, Spec] = {}  # by key, as they are in the cluster when it starts
         self.has_daemons = False
         self._find = find
+        self.in_order: dict[str, list[Spec]] = {}  # the tasks of DAGs, by template, each after those that it needs
         self.shutdown = str(spec.get("shutdown") or "")
         self.stopping = bool(self.shutdown)
         self.parameters: dict[str, str]

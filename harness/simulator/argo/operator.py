@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
+from harness.model.errors import ConfigError
 from harness.simulator.argo.engine import Reconciliation
 from harness.simulator.argo.fields import dependencies
 from harness.simulator.argo.guesses import Guesses
@@ -16,6 +17,7 @@ from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, key_of, missing, name_of, plain
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.workflows.controller import Controller
+from harness.simulator.workflows.graph import in_order
 from harness.simulator.workflows.retry import RetryStrategy
 
 _CAN_NOT = "the simulated platform can't read the workflow"
@@ -209,13 +211,15 @@ def _problem_in(template: Spec) -> str:
     named = [*tasks, *(step for group in template.get("steps") or () for step in group)]
     if twice := _repeated(str(each["name"]) for each in named):
         return f".{'tasks' if tasks else 'steps'} name '{twice}' is not unique"
-    left = {str(task["name"]): set(dependencies(task)[1]) for task in tasks}
-    for name, needs in left.items():
-        if unknown := sorted(needs - left.keys()):
+    needs = {str(task["name"]): dependencies(task)[1] for task in tasks}
+    for name, needed in needs.items():
+        if unknown := sorted({*needed} - needs.keys()):
             return f".tasks.{name} dependency '{unknown[0]}' not defined"
-    while free := [name for name, needs in left.items() if not needs & left.keys()]:
-        left = {name: needs for name, needs in left.items() if name not in free}
-    return f".tasks: {', '.join(left)} wait for each other" if left else ""
+    try:
+        in_order(needs, needs.__getitem__)
+    except ConfigError as error:
+        return f".tasks: {error.message}"
+    return ""
 
 
 def _repeated(names: Iterable[str]) -> str:

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 
-from harness.model.errors import ConfigError
 from harness.simulator.argo.fields import seconds
 from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, name_of
 from harness.simulator.cluster import Shape
 from harness.simulator.cluster.shapes import shape_of, total_of
 from harness.simulator.workflows.containers import Container
-from harness.simulator.workflows.graph import STEP, Plan
+from harness.simulator.workflows.graph import STEP, Plan, in_order
 from harness.simulator.workflows.templates import AGENT, EXEC_IMAGE
 
 Priorities = Mapping[str, int]  # the values of the PriorityClasses, by name
@@ -58,14 +57,9 @@ def _parts(template: Spec) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """
     if "containerSet" not in template:
         return ()
-    left = {str(each["name"]): tuple(map(str, each.get("dependencies") or ())) for each in containers_of(template)}
-    parts: list[tuple[str, tuple[str, ...]]] = []
-    while left:
-        free = [name for name, before in left.items() if not any(each in left for each in before)]
-        if not free:
-            raise ConfigError(f"the containers {', '.join(left)} wait for each other", "correct their dependencies")
-        parts += [(name, left.pop(name)) for name in free]
-    return tuple(parts)
+    before = {str(each["name"]): tuple(map(str, each.get("dependencies") or ())) for each in containers_of(template)}
+    names = in_order(before, lambda name: before.get(name, ()))
+    return tuple((name, before[name]) for name in names if name in before)
 
 
 def _labels(metadata: Spec | None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.locks import Locks
@@ -22,8 +22,7 @@ from harness.simulator.argo.templates import Spec, key_of, plain
 from harness.simulator.cluster import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A template to execute as the node `name`, with the values of its parameters; see `Node`."""
 
     name: str

@@ -6,7 +6,7 @@ their dependencies are those of KFP's compiler (backend/src/v2/compiler/argocomp
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import md5
@@ -207,7 +207,7 @@ class _Builder:
         inside = _Place(place.path, first, place.scope)
         ends: dict[str, int] = {}
         tasks: Spec = dag["tasks"]
-        for name in _in_order(tasks):
+        for name in in_order(tasks, lambda name: dependencies(tasks[name])):
             ends[name] = self._task(name, tasks[name], ends, inside)
         return self._end(Plan(JOIN, task, place.path, parent=first), [first, *ends.values()], _of(task))
 
@@ -329,19 +329,24 @@ def _inside(group: str, name: str) -> str:
     return f"{group}(0).{name}"
 
 
-def _in_order(tasks: Spec) -> list[str]:
-    """Task names, each after those it depends on."""
+def in_order(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> list[str]:
+    """Names, each after those that it needs.
+
+    Raises:
+        ConfigError: some need each other.
+        LookupError: of `needs`, for a name that it does not know.
+    """
     ordered: dict[str, None] = {}
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
-            raise ConfigError(f"the tasks {', '.join(above)} wait for each other", "recompile the pipeline")
+            raise ConfigError(f"{', '.join(above)} wait for each other", "correct what they depend on")
         if name not in ordered:
-            for needed in dependencies(tasks[name]):
+            for needed in needs(name):
                 visit(needed, (*above, name))
             ordered[name] = None
 
-    for name in tasks:
+    for name in names:
         visit(name, ())
     return list(ordered)
 
