@@ -72,6 +72,7 @@ class Node:
     result: str | None = None  # what its container or request returned, where that is known
     daemoned: bool = False  # its pod serves the steps after it
     step: Step | None = None  # of the graph, once its pod is due
+    results: Mapping[str, str] | None = None  # what others read of it, once it has ended
 
     @property
     def pod(self) -> Pod | None:

@@ -54,10 +54,12 @@ def scope_of(run: Run, template: Spec, values: Mapping[str, str], *, inner: bool
     return scope
 
 
-def results_of(run: Run, kind: str, task: str, node: str) -> dict[str, str]:
+def results_of(run: Run, kind: str, task: str, node: str) -> Mapping[str, str]:
     """What later steps or tasks (`kind`) can read of one whose node has ended."""
     found, own = run.nodes.get(node), f"{kind}.{task}"
-    known = {}
+    if found is not None and found.results is not None:
+        return found.results
+    known: dict[str, str] = {}
     if found is not None:
         known = {
             f"{own}.status": found.phase, f"{own}.name": found.name, f"{own}.id": run.id_of(found.name),
@@ -67,7 +69,10 @@ def results_of(run: Run, kind: str, task: str, node: str) -> dict[str, str]:
         }  # fmt: skip
         known[f"{own}.exitCode"] = known.get(f"{own}.outputs.exitCode", "0")
     items = [each for each in _items(run, found, node) if each.phase not in {SKIPPED, OMITTED}]
-    return known | _together(own, items) if items else known
+    known |= _together(own, items) if items else {}
+    if found is not None and found.over:  # it stays as it is
+        found.results = known
+    return known
 
 
 def _outputs(node: Node) -> Iterator[tuple[str, str]]:
