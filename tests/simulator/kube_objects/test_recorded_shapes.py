@@ -164,6 +164,17 @@ def test_a_workflow_s_nodes_are_those_of_a_real_one(name: str, shown: Any) -> No
         assert set(node) == set(there[path]) - set(_UNLIKE), path
 
 
+def test_without_retries_by_default_nodes_are_in_and_follow_nodes_that_exist(tmp_path: Path) -> None:
+    under = replace(profile(), controller=replace(profile().controller, error_retries=0))
+    (ours,) = Shown(compiled(tmp_path, nested), under).objects("workflows")
+    nodes = ours["status"]["nodes"]
+    for node in nodes.values():
+        others = *node.get("children", ()), *node.get("outboundNodes", ()), node.get("boundaryID", node["id"])
+        assert set(others) <= set(nodes), node["name"]
+    shown = {node["displayName"] for node in nodes.values() if node["type"] == "Pod"}
+    assert {"root-driver", "step-driver", "executor", "iteration-driver"} <= shown
+
+
 # The recorded run was retried afterwards, which adds an annotation and repeats events.
 ONCE = sorted(PIPELINES.keys() - {"fails"})
 
