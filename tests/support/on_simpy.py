@@ -26,7 +26,7 @@ from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.profile import Profile
 from harness.simulator.workflows.graph import EXECUTOR
-from harness.simulator.workflows.node_paths import of_end, of_pod_end, of_pod_start, of_start
+from harness.simulator.workflows.node_paths import of_pod_end, of_pod_start, of_whole
 from harness.simulator.workflows.steps import Steps
 from harness.simulator.workflows.templates import Templates
 from harness.simulator.workflows.workflow import FAILED, PENDING, RUNNING, SUCCEEDED, Step, Workflow
@@ -145,7 +145,7 @@ class OnSimpy:
         """What has happened since the last look; the nodes that need a pod."""
         if new:
             workflow.started, workflow.phase = self.env.now, RUNNING
-            workflow.unsaid += of_start(workflow.graph)
+            workflow.unsaid += of_whole(workflow.graph)
         workflow.touched = False
         for pod in workflow.news:
             self.assess(workflow, pod)
@@ -158,7 +158,7 @@ class OnSimpy:
         if workflow.active == 0:
             workflow.finished = self.env.now
             workflow.phase = FAILED if workflow.failed else SUCCEEDED
-            workflow.unsaid += of_end(workflow.graph)
+            workflow.unsaid += of_whole(workflow.graph)
             self.later("cleanup", self.profile.controller.requests_of_version.end)
         return due
 

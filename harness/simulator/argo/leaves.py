@@ -34,7 +34,8 @@ def advance_leaf(work: Work, node: Node, template: Spec, scope: Mapping[str, str
 def _advance_pod(work: Work, node: Node, template: Spec) -> None:
     pod = node.pod
     if node.step is None:
-        work.due.append(work.run.ask(node, plan_of(work.run, node, work.priorities, work.now), work.now))
+        plan, node.step = plan_of(work.run, node, work.priorities, work.now), Step(work.now)
+        work.due.append(work.run.ask(node.step, plan))
         if "containerSet" in template:
             _begin_containers(work, node, template)
     elif pod is not None and pod.over:
@@ -44,8 +45,10 @@ def _advance_pod(work: Work, node: Node, template: Spec) -> None:
         node.phase = RUNNING
         node.daemoned = bool(template.get("daemon"))
     if "containerSet" in template:
-        for name in node.children:
-            work.follow(work.run.nodes[name], node)
+        for part in [part for part in map(work.run.nodes.__getitem__, node.children) if not part.over]:
+            part.phase = node.phase  # its containers run and end with the pod
+            if node.over:
+                work.end(part, node.phase, node.message)
 
 
 def _begin_containers(work: Work, node: Node, template: Spec) -> None:
@@ -60,7 +63,7 @@ def _advance_request(work: Work, node: Node) -> None:
     run = work.run
     if run.agent is None:
         run.agent = Step(work.now)
-        work.due.append(run.ask_for(run.agent, agent()))
+        work.due.append(run.ask(run.agent, agent()))
     pod = run.agent.pod
     if pod is not None and pod.over:
         work.end(node, FAILED, "agent pod deleted")

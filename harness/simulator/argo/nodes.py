@@ -148,13 +148,8 @@ class Run(Workflow):
             self.templates = {key: {**defaults, **each} for key, each in self.templates.items()}
         self.has_daemons = any(each.get("daemon") for each in self.templates.values())
 
-    def ask(self, node: Node, plan: Plan, now: float) -> int:
-        """Add a node whose pod is due to the graph; returns its index."""
-        node.step = Step(now)
-        return self.ask_for(node.step, plan)
-
-    def ask_for(self, step: Step, plan: Plan) -> int:
-        """The same for what has no node."""
+    def ask(self, step: Step, plan: Plan) -> int:
+        """Add a pod that is due to the graph, as a node's `step` or one without a node; returns its index."""
         step.attempts = 1
         self.plans.append(plan)
         self.steps.append(step)

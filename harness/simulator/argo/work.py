@@ -134,13 +134,6 @@ class Work(ABC):
             return [last for each in node.children for last in self.last_of(self.run.nodes[each])]
         return self.run.attempts(node)[-1:] or [node]
 
-    def follow(self, part: Node, of: Node) -> None:
-        """A part of a pod runs and ends with it."""
-        if of.over and not part.over:
-            self.end(part, of.phase, of.message)
-        elif not part.over:
-            part.phase = of.phase
-
     def reached(self, at: float) -> bool:
         """Whether an instant is past; otherwise it is one to look again at."""
         if at <= self.now:

@@ -10,7 +10,7 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.workflows.client import Client
 from harness.simulator.workflows.drivers import Drivers
-from harness.simulator.workflows.node_paths import of_end, of_skip, of_start
+from harness.simulator.workflows.node_paths import of_skip, of_whole
 from harness.simulator.workflows.steps import Steps
 from harness.simulator.workflows.work_queue import POSTPONED, Key, Throttler, WorkQueue
 from harness.simulator.workflows.workflow import FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
@@ -235,7 +235,7 @@ class Pipelines:
 
     def begin(self, workflow: Workflow) -> str:
         """See `Operator.begin`."""
-        workflow.unsaid += of_start(workflow.graph)
+        workflow.unsaid += of_whole(workflow.graph)
         if workflow.graph.limits.deadline_s:
             self._loop.after(workflow.graph.limits.deadline_s, self._expire, workflow)
         return ""
@@ -259,7 +259,7 @@ class Pipelines:
         if workflow.active == 0 and (workflow.stopping or not workflow.due):
             workflow.finished = self._loop.now
             workflow.phase = FAILED if workflow.failed or workflow.stopping else SUCCEEDED
-            workflow.unsaid += of_end(workflow.graph)
+            workflow.unsaid += of_whole(workflow.graph)
         return due
 
     def release(self, workflow: Workflow) -> None:

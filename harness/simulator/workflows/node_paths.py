@@ -51,14 +51,9 @@ def task_group(path: str) -> str:
 _DAG = 2  # nodes: the DAG and its Retry node
 
 
-def of_start(graph: Graph) -> int:
-    """The events at a workflow's start."""
+def of_whole(graph: Graph) -> int:
+    """The events at a workflow's start, and as many at its end."""
     return 1 + (_DAG if graph.plans[0].role == DAG_DRIVER else 0)
-
-
-def of_end(graph: Graph) -> int:
-    """The events at a workflow's end."""
-    return of_start(graph)
 
 
 def of_pod_start(plan: Plan, retries: int) -> int:
