@@ -82,8 +82,8 @@ class ArgoObjects:
             self._check(kind, name, after["spec"])
             self._store.put(plural, namespace, name, after)
             return True
-        run = self._run(namespace, name) if kind else None
-        return run is not None and self._shut_down(run, patch)
+        run = self._controller.workflows.get((namespace, name)) if kind else None
+        return isinstance(run, Run) and self._shut_down(run, patch)
 
     def _shut_down(self, run: Run, patch: Mapping[str, Any]) -> bool:
         others = [key for key in patch if key != "spec"] + [key for key in patch.get("spec", {}) if key != "shutdown"]
@@ -98,18 +98,11 @@ class ArgoObjects:
         return True
 
     def delete(self, plural: str, namespace: str, name: str) -> bool:
-        """Delete a workflow and its pods, or a template; false if it is none of these."""
-        if _KINDS.get(plural, "Workflow") != "Workflow":
-            self._store.delete(plural, namespace, name)
-            return True
-        run = self._run(namespace, name) if plural in _KINDS else None
-        if run is not None:
-            self._controller.remove(run)
-        return run is not None
-
-    def _run(self, namespace: str, name: str) -> Run | None:
-        found = self._controller.workflows.get((namespace, name))
-        return found if isinstance(found, Run) else None
+        """Delete a template; false for other objects."""
+        if _KINDS.get(plural, "Workflow") == "Workflow":
+            return False
+        self._store.delete(plural, namespace, name)
+        return True
 
     def read_map(self, namespace: str, name: str) -> Labelled | None:
         """See `Objects.read_map`."""
