@@ -6,6 +6,7 @@ from random import Random
 
 from harness.simulator.cluster.autoscaler import Autoscaler
 from harness.simulator.cluster.kubelet import Kubelet
+from harness.simulator.cluster.kueue import PREEMPTED, Kueue
 from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import DISRUPTED_BY_EVICTION, DISRUPTED_BY_TAINT, Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
@@ -44,6 +45,10 @@ class Cluster:
         self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), listener, self)
         self.scheduler = Scheduler(loop, profile.scheduler, listener, self.kubelet.bind, self._preempt)
         self.withhold: Callable[[Pod], bool] = lambda _: False  # a fault keeps a new pod from being scheduled
+        self._priorities = {each.namespace: each.priority for each in profile.tenants if each.priority}
+        self._kueue: Kueue | None = None
+        if profile.queues:
+            self._kueue = Kueue(loop, profile.queues, self._schedule, self._waits_for_quota, self._preempt_for_quota)
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
             random = Random(f"{seed}/autoscaler")
@@ -63,13 +68,30 @@ class Cluster:
         pod.created = self._loop.now
         if self._profile.measured:
             pod.measured = self._as_measured(pod.kind)
+        if not pod.shape.priority and (priority := self._priorities.get(pod.namespace)):
+            pod.shape = pod.shape._replace(priority=priority)
         self.pods[pod.name] = pod
         self.listener.pod_changed(pod, Change.CREATED)
         if self.withhold(pod):
             return
-        self.scheduler.add(pod)
-        if self.autoscaler is not None:
-            self.autoscaler.look()
+        if self._kueue is not None and self._kueue.holds(pod):
+            return
+        self._schedule(pod)
+
+    def _schedule(self, pod: Pod) -> None:
+        if pod.deleting is None and not pod.over:
+            self.scheduler.add(pod)
+            if self.autoscaler is not None:
+                self.autoscaler.look()
+
+    def _waits_for_quota(self, pod: Pod) -> None:
+        pod.unschedulable = self._loop.now
+        self.listener.pod_changed(pod, Change.STATED)
+
+    def _preempt_for_quota(self, victim: Pod, pod: Pod) -> None:
+        victim.preemptor = pod
+        self.listener.pod_changed(victim, Change.PREEMPTED, PREEMPTED)
+        self.kubelet.delete(victim)
 
     def _as_measured(self, kind: str) -> MeasuredPod | None:
         """The next pod of a task as a recorded test showed one."""

@@ -154,7 +154,7 @@ class Scheduler:
     def _make_way(self, pod: Pod) -> None:
         """Preempt pods of lower priority if that makes room for this one."""
         priority = pod.shape.priority
-        if self.ranks.lowest is None or priority <= self.ranks.lowest:
+        if not self.settings.preemption or self.ranks.lowest is None or priority <= self.ranks.lowest:
             return
         making = self._nominated.get(pod)
         if making is not None and any(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from harness.simulator.profile.kueue import Amounts
 from harness.simulator.profile.settings import Pool, Profile
 from harness.simulator.profile.spot import Eviction
 
@@ -44,6 +45,7 @@ def _problems(profile: Profile) -> Iterator[Problem]:
                 f"define it under priority_classes, which has: {classes}",
             )
     yield from _of_tenants(profile)
+    yield from _of_queues(profile)
     if profile.hetida is not None:
         yield from _repeated("hetida.adapters[{}].id", "adapters", [each.id for each in profile.hetida.adapters])
 
@@ -56,6 +58,23 @@ def _of_tenants(profile: Profile) -> Iterator[Problem]:
             yield Problem(f"tenants[{index}].namespace", f"'{tenant.namespace}' can't be a tenant's namespace", hint)
     if profile.tenants and profile.hetida is not None:
         yield Problem("tenants", "only KFP and Argo have tenants, not hetida designer", "leave out one of the two")
+
+
+def _of_queues(profile: Profile) -> Iterator[Problem]:
+    yield from _repeated("queues[{}].name", "queues", [each.name for each in profile.queues])
+    known = {profile.namespace, *(each.namespace for each in profile.tenants)}
+    led: list[str] = []
+    for index, queue in enumerate(profile.queues):
+        if unknown := [each for each in queue.tenants if each not in known]:
+            hint = f"the namespaces of runs are: {', '.join(sorted(known))}"
+            yield Problem(f"queues[{index}].tenants", f"there is no namespace '{unknown[0]}'", hint)
+        if twice := [each for each in queue.tenants if each in led]:
+            yield Problem(
+                f"queues[{index}].tenants", f"'{twice[0]}' has a queue already", "give each namespace one queue"
+            )
+        led += queue.tenants
+        if not queue.cohort and (queue.borrowing != Amounts() or queue.lending != Amounts()):
+            yield Problem(f"queues[{index}].cohort", "a queue without a cohort neither borrows nor lends", "name one")
 
 
 def _repeated(key: str, kind: str, names: list[str]) -> Iterator[Problem]:

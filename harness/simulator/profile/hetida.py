@@ -58,6 +58,25 @@ class Backend:
     prepare_s: Seconds = 0.03  # from a request to the call of the runtime
 
 
+RAISED, LOADING_FAILED, SENDING_FAILED = FAILURES = ("raised", "loading", "sending")  # how executions fail
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredExecutions:
+    """What a recorded test showed of its executions, in the order of their arrivals; each has as many values.
+
+    It takes the place of the durations and failures of `Execution`, and, where names are known, of the balancer's
+    choices.
+    """
+
+    load: tuple[Seconds, ...]  # of all inputs together, without interruption
+    compute: tuple[Seconds, ...]  # of one core
+    send: tuple[Seconds, ...]  # of each output, without waiting for the worker
+    failed: tuple[Annotated[str, OneOf(("", *FAILURES))], ...]  # "" where it succeeded
+    replica: tuple[int, ...]  # -1 where the answer did not name it
+    error_rate: Share = 0.0  # of the adapters, which explains their failures
+
+
 @dataclass(frozen=True, slots=True)
 class Hetida:
     """An installation of hetida designer."""
@@ -66,3 +85,4 @@ class Hetida:
     backend: Backend = Backend()
     adapters: tuple[DataAdapter, ...] = (DataAdapter("plants"),)
     executions: tuple[Execution, ...] = (Execution(),)
+    measured: MeasuredExecutions | None = None

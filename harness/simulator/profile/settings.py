@@ -26,6 +26,7 @@ from harness.simulator.profile.bounds import (
     SomeSeconds,
 )  # fmt: skip
 from harness.simulator.profile.hetida import Hetida
+from harness.simulator.profile.kueue import ClusterQueue
 from harness.simulator.profile.spot import Eviction
 from harness.simulator.profile.store_products import StoreProduct
 
@@ -85,6 +86,7 @@ class Scheduler:
     packing: bool = False  # fill nodes up (MostAllocated) instead of spreading (LeastAllocated)
     backoff_s: Seconds = 1.0  # before an unschedulable pod is retried; doubles with every attempt
     backoff_max_s: Seconds = 10.0
+    preemption: bool = True  # of pods of lower priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ class Tenant:
 
     namespace: str
     quota: Quota = Quota()
+    priority: int = 0  # of its pods that have no PriorityClass of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +353,7 @@ class Profile:
     metrics_server: bool = True  # whether the usage of nodes and pods can be asked for (`kubectl top`)
     # PriorityClasses besides Kubernetes' own: name → value. Pods without one have the priority 0.
     priority_classes: Mapping[str, int] = field(default_factory=dict)
+    queues: tuple[ClusterQueue, ...] = ()  # Kueue's: pods of their namespaces wait for quota
     hetida: Hetida | None = None
     faults: tuple[FaultPlan, ...] = ()
     ignore: tuple[str, ...] = ()  # fields of Argo's manifests that are not modelled: workflows run without them
