@@ -1,6 +1,6 @@
-"""Predicted effects against the truth, on KFP platforms drawn as for `benchmarks/detectors.py`, all of them observed.
+"""Predicted effects against the truth, on platforms drawn as for `benchmarks/detectors.py`, all of them observed.
 
-    python benchmarks/what_if.py [--tests 40] [--seed N] [--jobs N] [--show]
+    python benchmarks/what_if.py [--tests 40] [--seed N] [--jobs N] [--show] [--hetida]
 
 Each test is simulated, its platform is identified from the records alone, and a few removals of causes are predicted.
 The truth is a simulation of the drawn platform without the cause, with the faults and arrivals of the test and other
@@ -31,6 +31,7 @@ from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import without
 
 CHANGES = ("nodes-exhausted", "store-slow", "image-pull", "controller-backlog", "parallelism-cap", "cpu-starved")
+OF_HETIDA = ("runtime-saturated", "lb-imbalance", "adapter-slow")
 ERROR, COVERED, BEST, REFUSED = 0.1, (0.85, 0.95), 0.95, 0.8  # what is promised
 _AS_GOOD = 1.05  # times the mean of the truly best
 _FIGURES = ("makespan_s", "p95_s")
@@ -69,32 +70,35 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--jobs", type=int, default=usable_cores())
     parser.add_argument("--show", action="store_true", help="each test")
+    parser.add_argument("--hetida", action="store_true", help="those of hetida designer, in place of KFP's")
     options = parser.parse_args()
     print(f"seed {options.seed}, {options.tests} tests", flush=True)
     with SweepBar("", things="tests") as bar, open_workers(options.jobs, progress=bar) as workers:
         bar.expect(options.tests)
-        found = Sweep(partial(judged, options.seed), workers).map(range(options.tests))
+        found = Sweep(partial(judged, options.seed, of_hetida=options.hetida), workers).map(range(options.tests))
     tests = [each for each in found if each.said]
     if options.show:
         print("\n".join(f"{each.number} {each.said}: {_shown(each)}" for each in tests))
     return int(not all([*_promises(tests)]))
 
 
-def judged(seed: int, number: int) -> Test:
-    """Predict and simulate the changes of one test; nothing is said of hetida's, which are not predicted."""
+def judged(seed: int, number: int, *, of_hetida: bool) -> Test:
+    """Predict and simulate the changes of one test; nothing is said of the other kind of platform."""
     drawn = draw(seed, number)
-    if drawn.profile.hetida is not None:
+    if (drawn.profile.hetida is not None) != of_hetida:
         return Test(number, "")
     test = replace(drawn, case=replace(drawn.case, without=frozenset(), many=False))
     with TemporaryDirectory() as passing:
         place = Path(passing)
         timeline = simulated(test.case, test.strength, test.seed, test.profile, place)
         try:
-            recorded = replace(recorded_test(run_in(place), timeline), package=test.case.package)
+            recorded = recorded_test(run_in(place), timeline)
+            recorded = recorded if of_hetida else replace(recorded, package=test.case.package)
             identified = identify(timeline, recorded)
         except ConfigError as error:
             return Test(number, f"refused: {error.message}")
-    fixes = fixes_of(Finding(name, name, 1.0, (Evidence(name),), "") for name in CHANGES)
+    changes = OF_HETIDA if of_hetida else CHANGES
+    fixes = fixes_of(Finding(name, name, 1.0, (Evidence(name),), "") for name in changes)
     found = predictions(identified, recorded, [change for _, change in fixes.values()], Workers(1))
     truths = {name: _truth(test, name) for name in fixes}
     figures = tuple(
@@ -121,7 +125,7 @@ def _promises(tests: Sequence[Test]) -> Iterator[bool]:
     other = [each for each in tests if each.figures and not each.reproduced]
     figures = [figure for each in good for figure in each.figures]
     short = len(tests) - len(good) - len(other)
-    print(f"{len(tests)} tests of KFP: {len(good)} reproduced, {len(other)} not, {short} too short")
+    print(f"{len(tests)} tests: {len(good)} reproduced, {len(other)} not, {short} too short")
     if figures:
         error = median(figure.error for figure in figures)
         print(f"median error of predicted makespan and p95: {error:.1%} of {len(figures)}, promised {ERROR:.0%}")

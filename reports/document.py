@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from harness.analysis.result import Result, SloResult, Summary
-from harness.model.effects import Prediction
+from harness.model.effects import Figure, Prediction
 from harness.model.findings import Finding
 from reports.spot import spot_document
 
@@ -106,12 +106,19 @@ def _effects(result: Result) -> dict[str, Any] | None:
 
 def prediction_document(of: Prediction) -> dict[str, Any]:
     """A prediction as plain values."""
-    figures = {
-        name: {"now": each.now, "value": each.value, "interval": [each.low, each.high]}
-        for name, each in of.figures.items()
-    }
     failed, now = of.failed
-    return {**_of(of, "name", "simulated", "binds"), "figures": figures, "failed": failed, "failed_now": now}
+    fairness, fair_now = of.fairness or (None, None)
+    return {
+        **_of(of, "name", "simulated", "binds"), "figures": _figures(of.figures), "failed": failed, "failed_now": now,
+        "tenants": {name: _figures(each) for name, each in of.tenants.items()}, "fairness": fairness,
+        "fairness_now": fair_now,
+    }  # fmt: skip
+
+
+def _figures(of: Mapping[str, Figure]) -> dict[str, Any]:
+    return {
+        name: {"now": each.now, "value": each.value, "interval": [each.low, each.high]} for name, each in of.items()
+    }
 
 
 def _slo(slo: SloResult) -> dict[str, Any]:

@@ -5,7 +5,7 @@ when all are equal, 1/n when one has everything (Jain, Chiu, Hawe 1984); x is a 
 long its runs took against all runs of the same scenarios.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +75,18 @@ def tenants(timeline: Timeline) -> Tenants | None:
     slowdowns, speeds = _slowdowns(runs)
     names = sorted(timeline.runs["tenant"].unique())
     found = tuple(_tenant(timeline, runs, name, slowdowns.get(name)) for name in names)
-    return Tenants(found, jain(np.array([*speeds.values()])) if len(speeds) > 1 else None)
+    return Tenants(found, _fairness(speeds))
+
+
+def fairness(tenant: Sequence[str], scenario: Sequence[str], seconds: Floats) -> float | None:
+    """Jain's index of the tenants' speeds, given each run's tenant, scenario and duration."""
+    if len(set(tenant)) < 2:
+        return None
+    return _fairness(_slowdowns(pd.DataFrame({"tenant": tenant, "scenario": scenario, "s": seconds}))[1])
+
+
+def _fairness(speeds: Mapping[str, float]) -> float | None:
+    return jain(np.array([*speeds.values()])) if len(speeds) > 1 else None
 
 
 def tenant_runs(timeline: Timeline) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """What changes of a platform are expected to bring, as predicted by a model that reproduces a recorded test."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TOGETHER = "all of them"
 
@@ -40,6 +40,8 @@ class Prediction:
         failed: share of the runs that would be lost, and that were lost.
         binds: what limits the runs then.
         simulated: what stands for a finding's fix; "" for other changes.
+        tenants: by tenant, mean_s and p95_s of its runs.
+        fairness: Jain's index of the tenants' speeds then, and as recorded; none where they can't be compared.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Prediction:
     failed: tuple[float, float]
     binds: str
     simulated: str = ""
+    tenants: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
+    fairness: tuple[float, float] | None = None
 
     @property
     def unchanged(self) -> bool:

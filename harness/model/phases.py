@@ -136,7 +136,7 @@ CPU_LIMIT_CORES = "cpu_limit_cores"  # of the step's container, 0 without one; l
 # Used by a pod of a run, or by a replica of the service that executes the runs; labels: pod.
 POD_CPU_CORES = "pod_cpu_cores"
 POD_MEMORY_BYTES = "pod_memory_bytes"
-# Worker processes of such a replica, by its settings, 0 once it runs no longer; labels: pod.
+# Worker processes of such a replica, by its settings, 0 once it runs no longer; labels: pod, node.
 REPLICA_WORKERS = "replica_workers"
 # Of the kernel's scheduler (CFS), per second, of containers with a CPU limit; labels: pod.
 POD_CFS_PERIODS = "pod_cfs_periods_per_s"

@@ -117,7 +117,15 @@ def _balanced(profile: Profile) -> Profile:
     assert profile.hetida is not None
     runtime = profile.hetida.runtime
     runtime = replace(runtime, balancing="least-connections", replicas=runtime.replicas * runtime.workers, workers=1)
-    return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
+    return _without_fault(replace(profile, hetida=replace(profile.hetida, runtime=runtime)), "lb-imbalance")
+
+
+def _even(profile: Profile) -> Profile:
+    return _without_fault(profile, "slow-worker")
+
+
+def _without_fault(profile: Profile, name: str) -> Profile:
+    return replace(profile, faults=tuple(each for each in profile.faults if each.name != name))
 
 
 def _roomy(profile: Profile) -> Profile:
@@ -131,13 +139,25 @@ def _roomy(profile: Profile) -> Profile:
 def _adapters(profile: Profile) -> Profile:
     assert profile.hetida is not None
     quick = (replace(each, load=fixed(1e-3), send=fixed(1e-3)) for each in profile.hetida.executions)
-    return _serving_all(replace(profile, hetida=replace(profile.hetida, executions=tuple(quick))))
+    measured = profile.hetida.measured
+    if measured is not None:
+        at_once = (1e-3,) * len(measured.load)
+        measured = replace(measured, load=at_once, send=at_once)
+    hetida = replace(profile.hetida, executions=tuple(quick), measured=measured)
+    return _serving_all(replace(profile, hetida=hetida))
 
 
 def _serving_all(profile: Profile) -> Profile:
     """Adapters that serve any number of requests at once, each as quickly as an idle one."""
     assert profile.hetida is not None
     adapters = (replace(each, capacity=0) for each in profile.hetida.adapters)
+    return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
+
+
+def _sound(profile: Profile) -> Profile:
+    """Adapters without errors."""
+    assert profile.hetida is not None
+    adapters = (replace(each, error_rate=0.0) for each in profile.hetida.adapters)
     return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
 
 
@@ -201,15 +221,23 @@ SIMULATED: Mapping[str, str] = {
     "spot-evictions": "no evictions",
     "driver-overhead": "drivers that take no time",
     "quota": "no quota",
+    "adapter-slow": "adapters that answer at once",
+    "adapter-errors": "adapters without errors",
+    "lb-imbalance": "replicas of one worker, each execution to the least busy one",
+    "runtime-saturated": "four times the replicas, on four times the nodes",
+    "slow-worker": "a replica as quick as the others",
 }
+# Removals of what a test shows, where a platform that is drawn has it only as an injected fault.
+_OF_SHOWN: Mapping[str, Fix] = {"slow-worker": _even, "adapter-errors": _sound}
 # By name of the finding; a finding that is not here can be right only where it was injected.
 FIXED: Mapping[str, Fix] = {name: fix for name, fix in {**_OF_KFP, **_OF_HETIDA}.items() if name not in GOES_BY}
 
 
 def removal_of(finding: str) -> tuple[str, Fix] | None:
-    """What is simulated in place of the fix of a finding of runs that are made of pods; none if nothing can be."""
+    """What is simulated in place of the fix of a finding; none if nothing can be."""
     name = _SAME_AS.get(finding, finding)
-    return (SIMULATED[name], _OF_KFP[name]) if name in SIMULATED and name in _OF_KFP else None
+    fix = FIXED.get(name) or _OF_SHOWN.get(name)
+    return (SIMULATED[name], fix) if name in SIMULATED and fix is not None else None
 
 
 def fixes(profile: Profile) -> Mapping[str, Fix]:

@@ -59,7 +59,11 @@ class Platform:
             changed=self._workflow_changed, quotas=quotas,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
-        self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
+        self.hetida = (
+            hetida.Service(self.loop, profile.hetida, f"{stream}/hetida", resampled=profile.resampled)
+            if profile.hetida
+            else None
+        )
         guesses = Guesses(self.steps, Draws(f"{stream}/argo"), profile.controller.loop_iterations)
         self.argo = Unfolding(self.loop, self.controller, profile.priority_classes, guesses)
         self.statements: Statements | None = None

@@ -59,7 +59,7 @@ def used_up(timeline: Timeline) -> tuple[UsedUp, ...]:
     if waited <= 0 or whole <= 0:
         return ()
     found = []
-    for (namespace, quota, resource), amounts in _amounts(timeline):
+    for (namespace, quota, resource), amounts in amounts_of(timeline):
         full, hard, most = _full(timeline, resource, amounts)
         seconds = float(coverage(*full, begun, ended).sum())
         if seconds > 0:
@@ -88,7 +88,7 @@ def _waiting(timeline: Timeline) -> tuple[Floats, Floats]:
     )
 
 
-def _amounts(timeline: Timeline) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
+def amounts_of(timeline: Timeline) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
     """By namespace, quota and resource: at_s, value and type of the samples, by time."""
     samples = timeline.metric(QUOTA_AMOUNT)
     if not len(samples):
@@ -101,16 +101,20 @@ def _amounts(timeline: Timeline) -> Iterator[tuple[tuple[str, str, str], pd.Data
 
 def _full(timeline: Timeline, resource: str, amounts: pd.DataFrame) -> tuple[tuple[Floats, Floats], float, float]:
     """When the quota had no room for the smallest pod (begins and ends), its limit, and the most used meanwhile."""
-    wide = amounts.pivot_table(index="at_s", columns="type", values="value", aggfunc="last").ffill()
-    nothing = np.zeros(0)
-    if not {"hard", "used"} <= set(wide.columns):
-        return (nothing, nothing), 0.0, 0.0
-    wide = wide.dropna()
-    at, hard, used = wide.index.to_numpy(dtype=np.float64), floats(wide, "hard"), floats(wide, "used")
+    at, hard, used = side_by_side(amounts)
     full = used + _smallest(timeline, resource) > hard * (1 + 1e-9)
     until = np.append(at[1:], max(timeline.end_s, at[-1] if at.size else 0.0))
     limit = float(hard[-1]) if hard.size else 0.0
     return (at[full], until[full]), limit, float(used[full].max(initial=0.0))
+
+
+def side_by_side(amounts: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
+    """When the amounts of a quota's resource changed, its limit and what was used of it from then on."""
+    wide = amounts.pivot_table(index="at_s", columns="type", values="value", aggfunc="last").ffill()
+    if not {"hard", "used"} <= set(wide.columns):
+        return np.zeros(0), np.zeros(0), np.zeros(0)
+    wide = wide.dropna()
+    return wide.index.to_numpy(dtype=np.float64), floats(wide, "hard"), floats(wide, "used")
 
 
 def _smallest(timeline: Timeline, resource: str) -> float:

@@ -1,6 +1,7 @@
 """``pipeswarm what-if RUN``: what each finding's fix, or another setting or load, would bring."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cli import printing
@@ -11,7 +12,7 @@ from harness.detectors import diagnose
 from harness.model.errors import ExitCode
 from harness.planning.identify import identify, recorded_test
 from harness.planning.timelines import timeline_of
-from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
+from harness.planning.what_if import RANKS, Scenario, fixes_of, parse_change, parse_sweep, predict, ranked
 from harness.simulator.profile.file import load_profile
 from harness.store.folder import RunFolder
 
@@ -25,7 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", dest="changes", action="append", default=[], metavar="SETTING=VALUE",
         help="change a setting: nodes=40, pool.work.max=60, controller.qps=50, quota.cpu=200, image.train=2Gi, "
-             "step.train.cpu=2, runs×2, schedule=spread:1h, …; several with commas are one change; repeatable",
+             "step.train.cpu=2, queue.team-a.cpu=20, replicas=6, runs×2, schedule=spread:1h, …; several with commas "
+             "are one change; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--sweep", action="append", default=[], metavar="SETTING=A..B:STEP",
@@ -33,6 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--profile", metavar="PROFILE", help="what the test does not show is this profile's (default: plain settings)"
+    )
+    parser.add_argument(
+        "--rank", choices=RANKS, help="sort the rows by this figure, the best first (default: findings, then as given)"
     )
     parser.add_argument("--settings", action="store_true", help="list the settings, and where they were read")
     sweeping.configure(parser)
@@ -51,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     fixes = fixes_of(diagnose(timeline).findings)
     with SweepBar(" for these predictions") as bar, sweeping.workers(arguments, bar) as workers:
         found = predict(identified, test, [*(change for _, change in fixes.values()), *changes], workers)
+    if arguments.rank:
+        found = replace(found, predictions=ranked(found.predictions, arguments.rank))
     said = {name: what for name, (what, _) in fixes.items()}
     printing.show(arguments, lambda: as_text(found, said, settings=arguments.settings), lambda: as_json(found, said))
     return ExitCode.OK if found.reproduced else ExitCode.INVALID

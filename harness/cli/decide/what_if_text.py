@@ -13,6 +13,7 @@ from harness.planning.identify.reproduction import Reproduction
 from harness.planning.what_if import WhatIf
 from reports.document import prediction_document
 
+_MOST_TENANTS = 4  # in a table
 _COLUMNS = ("p50_s", "p95_s", "makespan_s", "node_hours", "cost")
 
 
@@ -53,6 +54,8 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
         )
     elif found.predictions:
         lines += ["", *printing.table([_HEAD, _today(of.recorded, found.binds), *map(_row, found.predictions)], (0, 7))]
+        if of.recorded.tenants:
+            lines += ["", *printing.table([*_of_tenants(found)])]
         lines += ["", *_notes(found, fixes)]
     else:
         lines += printing.wrapped("No finding has a fix that can be simulated: ask for a change with --set or --sweep.")
@@ -96,6 +99,26 @@ def _time(figure: Figure | None) -> str:
 
 def _amount(figure: Figure | None, digits: int) -> str:
     return "" if figure is None else f"{figure.value:.{digits}f} ({figure.change[1]:+.0%})"
+
+
+def _of_tenants(found: WhatIf) -> Iterator[tuple[str, ...]]:
+    """A row for each change: fairness, and how long the runs of the slowest tenants take."""
+    of = found.identified.recorded
+    slowest = sorted(of.tenants, key=lambda name: -of.tenants[name].mean_s)[:_MOST_TENANTS]
+    yield "", "fairness", *(f"{name} {figure}" for name in slowest for figure in ("mean", "p95"))
+    times = (each for name in slowest for each in (of.tenants[name].mean_s, of.tenants[name].p95_s))
+    yield "as recorded", _share(of.fairness), *map(format_duration, times)
+    for each in found.predictions:
+        figures = (each.tenants.get(name, {}).get(figure) for name in slowest for figure in ("mean_s", "p95_s"))
+        yield each.name, _share(each.fairness and each.fairness[0]), *map(_changed, figures)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _changed(figure: Figure | None) -> str:
+    return "" if figure is None else f"{format_duration(figure.value)} ({figure.change[1]:+.0%})"
 
 
 def _notes(found: WhatIf, fixes: Mapping[str, str]) -> Iterator[str]:

@@ -67,9 +67,12 @@ class Replicas:
         name, spec = str(manifest["metadata"]["name"]), manifest.get("spec") or {}
         if not is_replica(self._target, name):
             return
-        node = self._nodes.get(str(spec.get("nodeName")))
+        home = str(spec.get("nodeName") or "")
+        node = self._nodes.get(home)
         runs = change != "DELETED" and (manifest.get("status") or {}).get("phase") == "Running"
         workers = workers_of(spec, node.cpu if node else None) if runs else 0
         if workers is not None and self._known.get(name, 0) != workers:
             self._known[name] = workers
-            self._journal.write(Sample(REPLICA_WORKERS, self._journal.now(), float(workers), {"pod": name}))
+            self._journal.write(
+                Sample(REPLICA_WORKERS, self._journal.now(), float(workers), {"pod": name, "node": home})
+            )

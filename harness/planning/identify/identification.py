@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.timeline import Timeline
 from harness.model.errors import ConfigError
+from harness.planning.identify.executions import identified_service
 from harness.planning.identify.fitting import fitted
 from harness.planning.identify.nodes import with_nodes_of
 from harness.planning.identify.recorded import RecordedTest, measures_of
@@ -20,6 +21,7 @@ from harness.simulator.profile import Profile
 from harness.simulator.workflows.workflow import Workflow
 
 _LOOK_S = 3600.0
+_LOCKS = b"synchronization:"  # a field of Argo's workflows: semaphores and mutexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,14 @@ def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = N
         ConfigError: the recorded pipeline can't be simulated.
     """
     usual = replace(profile or Profile("recorded"), faults=(), caching=False, tenants=())
+    if timeline.executed:
+        recorded = measures_of(timeline)
+        model, settings, simulated = identified_service(usual, timeline, test, recorded)
+        return Identified(model, tuple(settings), recorded, simulated, compare(recorded, simulated), {})
     try:
         pods = _pods_of_a_run(usual, test)
         model, nodes = with_nodes_of(usual, timeline, {task: pod.shape for task, pod in pods.items()})
-        model, services = with_services_of(model, timeline)
+        model, services = with_services_of(model, timeline, locks=_LOCKS in test.package)
         images = {task: pod.images for task, pod in pods.items()}
         model, tasks = with_tasks_of(model, timeline, images, _reads(pods))
         recorded = measures_of(timeline)

@@ -1,22 +1,25 @@
 """A recorded test as the input of a simulation, and what was measured of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.timeline import Floats, Timeline, beginnings, floats
+from harness.analysis.services.processes import scenario_names
+from harness.analysis.tenants import fairness
+from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.errors import ConfigError
-from harness.model.phases import RUNNING, STORING, UPLOAD_SECONDS
+from harness.model.phases import NETWORK, RUNNING, STORING, UPLOAD_SECONDS
 from harness.model.records import Outcome
 from harness.model.scenario import Scenario
-from harness.planning.identify.reproduction import CHECKED, Measures
+from harness.planning.identify.reproduction import CHECKED, Measures, OfTenant
 from harness.planning.simulated_burst import package as default_package
 from harness.simulator.fast import Arrival
 from harness.store.folder import PIPELINE, SCENARIOS, RunFolder
+from harness.targets import hetida
 from harness.targets.kfp.pipeline import read_pipeline
 from harness.targets.scenarios import ParamMode, read_scenarios
 
@@ -29,9 +32,9 @@ class RecordedTest:
     """What a simulation of a recorded test begins with.
 
     Attributes:
-        package: the compiled pipeline, or Argo's manifest.
+        package: the compiled pipeline, Argo's manifest, or hetida's transformation.
         arrivals: when each was sent, seconds after the start, with its scenario.
-        late_s: by arrival: from due to sent.
+        late_s: by arrival: from due to sent, and for executions the network's time.
         until_s: the end of the observation; none where all runs had ended.
         rejected: share of what was sent that the platform rejected; it is none of the arrivals, and never simulated.
     """
@@ -50,30 +53,59 @@ def recorded_test(folder: RunFolder, timeline: Timeline) -> RecordedTest:
         ConfigError: its runs can't be simulated, or there are too few to learn from.
     """
     name, runs = folder.path.name, timeline.runs
-    if timeline.executed:
-        raise ConfigError(f"{name} has runs without pods", "give a test of KFP or Argo, whose pods were observed")
+    if not simulable(timeline):
+        hint = "give a test of KFP or Argo, whose pods were observed, or of hetida designer"
+        raise ConfigError(f"{name} has runs without pods", hint)
     seen = np.unique(timeline.pods["row"].to_numpy())
     ended = int(np.count_nonzero(timeline.is_over[seen[seen >= 0]]))
     if ended < FEWEST:
+        what = "whose answers told their phases" if timeline.executed else "whose pods were observed"
         raise ConfigError(
-            f"{name} has {ended} runs that ended and whose pods were observed; it takes {FEWEST} to calibrate a model",
-            "give a longer test, with its cluster observed",
+            f"{name} has {ended} runs that ended and {what}; it takes {FEWEST} to calibrate a model",
+            "give a longer test" if timeline.executed else "give a longer test, with its cluster observed",
         )
-    sent = floats(runs, "sent_s")
-    due = floats(runs, "due_s")
-    sent = np.where(np.isfinite(sent), sent, due)
+    sent, due, order = sent_s(timeline), floats(runs, "due_s"), accepted_rows(timeline)
+    late = sent - due + network_s(timeline)
     accepted, rejected = ((runs["outcome"] == each.value).to_numpy(dtype=bool) for each in _ANSWERS)
-    order = np.flatnonzero(accepted)[np.argsort(sent[accepted], kind="stable")]
     values = _values(folder, timeline.plan.target)
-    names = zip(runs["scenario_id"].astype(str), runs["name"].astype(str), runs["tenant"].astype(str), strict=True)
+    names = zip(runs["scenario_id"].astype(str), scenario_names(timeline), runs["tenant"].astype(str), strict=True)
     scenarios = [Scenario(key, name or key, values.get(key, {}), {}, tenant) for key, name, tenant in names]
     return RecordedTest(
-        folder.read_bytes(PIPELINE) if folder.has(PIPELINE) else default_package(None),
+        folder.read_bytes(PIPELINE) if folder.has(PIPELINE) else _default(timeline),
         tuple(Arrival(float(max(sent[k], 0.0)), scenarios[k]) for k in order),
-        tuple(float(sent[k] - due[k]) for k in order),
+        tuple(float(late[k]) for k in order),
         float(timeline.end_s) if timeline.is_open.any() else None,
         float(rejected.sum() / (accepted | rejected).sum()),
     )
+
+
+def simulable(timeline: Timeline) -> bool:
+    """Whether its runs are made of pods, or are executions of a service that can be simulated."""
+    return not timeline.executed or timeline.plan.target == "hetida"
+
+
+def _default(timeline: Timeline) -> bytes:
+    """What is sent where the folder does not keep it."""
+    return hetida.EXAMPLE.read_bytes() if timeline.executed else default_package(None)
+
+
+def sent_s(timeline: Timeline) -> Floats:
+    """When each run was sent; when it was due, where that is not known."""
+    sent = floats(timeline.runs, "sent_s")
+    return np.where(np.isfinite(sent), sent, floats(timeline.runs, "due_s"))
+
+
+def accepted_rows(timeline: Timeline) -> Ints:
+    """The rows of the accepted runs, in the order in which they were sent."""
+    accepted = (timeline.runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
+    return np.flatnonzero(accepted)[np.argsort(sent_s(timeline)[accepted], kind="stable")]
+
+
+def network_s(timeline: Timeline) -> Floats:
+    """By run, what an exchange takes without work; 0 where runs are made of pods."""
+    found, split = np.zeros(len(timeline.runs)), waits_so_far(timeline)
+    found[split.row] = split.of(NETWORK)
+    return found
 
 
 def _values(folder: RunFolder, target: str) -> Mapping[str, Mapping[str, object]]:
@@ -117,12 +149,25 @@ def measures_of(timeline: Timeline) -> Measures:
         tasks={task: float(each.mean()) for task, each in seconds_by_task(timeline, RUNNING, STORING).items()},
         uploads={task: float(each.mean()) for task, each in uploads(timeline).items()},
         before_s=_before(timeline, split.row),
+        tenants=by_tenant(runs["tenant"].iloc[split.row].tolist(), split.total),
+        fairness=fairness(
+            runs["tenant"].iloc[split.row].tolist(), scenario_names(timeline).iloc[split.row].tolist(), split.total
+        ),
     )
+
+
+def by_tenant(tenant: Sequence[str], total: Floats) -> dict[str, OfTenant]:
+    """How long the runs of each tenant took; empty where runs have none."""
+    names = np.asarray(tenant, dtype=str)
+    own = {str(name): total[names == name] for name in np.unique(names) if name}
+    return {name: OfTenant(float(each.mean()), float(np.quantile(each, 0.95))) for name, each in own.items()}
 
 
 def _before(timeline: Timeline, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> float:
     """Mean seconds from the answer to the first pod, of runs with pods."""
     row = timeline.pods["row"].to_numpy()
+    if timeline.executed:
+        return 0.0
     new = beginnings(row)
     first = np.full(len(timeline.runs) + 1, np.nan)
     if new.size:

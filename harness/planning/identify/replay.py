@@ -7,21 +7,25 @@ from math import nan
 
 import numpy as np
 
+from harness.analysis.tenants import fairness
 from harness.analysis.timeline import Bools, Floats
 from harness.analysis.waits.waits import PRECEDENCE, Segments, segments_of
 from harness.model import Event, Node, Outcome, PodSpans, Sample, Span, Submission
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
+    OF_TASK,
     POD_PHASES,
     PUBLISHING,
     RUNNING,
+    SERVICE_PHASES,
     STORING,
     SUBMIT,
     SUCCEEDED,
     UPLOAD_SECONDS,
 )
-from harness.planning.identify.recorded import RecordedTest
+from harness.planning.identify.limits import waits_for
+from harness.planning.identify.recorded import RecordedTest, by_tenant
 from harness.planning.identify.reproduction import CHECKED, Measures
 from harness.simulator.fast import Compact, simulate_compactly
 from harness.simulator.profile import Profile
@@ -45,7 +49,7 @@ def replay(profile: Profile, test: RecordedTest, seed: int = 0) -> Measures:
     last = test.arrivals[-1].due_s
     until = last + _PATIENCE_S if test.until_s is None else max(test.until_s, last + 1.0)
     records = simulate_compactly(profile, test.package, test.arrivals, seed=seed, drain_s=until - last, sample_s=60.0)
-    seen = _Seen(test)
+    seen = _Seen(test, profile)
     seen.take(records)
     return seen.measures(until)
 
@@ -55,11 +59,14 @@ class _Seen:
     """What the records say, as it comes."""
 
     test: RecordedTest
+    profile: Profile
     sent: dict[str, tuple[int, float, float]] = field(default_factory=dict)  # run: place, sent, answered
     over: dict[str, float] = field(default_factory=dict)
     said: dict[str, tuple[float, bool]] = field(default_factory=dict)  # run: when reported, and whether it succeeded
     nodes: list[Node] = field(default_factory=list)
     pods: list[PodSpans] = field(default_factory=list)
+    executed: list[tuple[str, int, float, float]] = field(default_factory=list)  # run, phase, begin, end
+    refused: list[tuple[str, str, float]] = field(default_factory=list)  # pods by a quota: run, task, since when
     uploaded: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, records: Iterable[Compact]) -> None:
@@ -71,8 +78,12 @@ class _Seen:
                     self.sent[run] = each.seq, at / _NS, answered / _NS
                 case Span(step="", run=run, ended_at=int(at)):
                     self.over[run] = at / _NS
+                case Span(run=run, phase=phase, started_at=int(begun), ended_at=int(at)) if phase in SERVICE_PHASES:
+                    self.executed.append((run, _NUMBER[phase], begun / _NS, at / _NS))
                 case Event(kind="Run", object=run, at=at, reason=state):
                     self.said[run] = at / _NS, state == SUCCEEDED
+                case Event(kind=kind, reason="PENDING", run=str(run), object=task, at=at) if kind == OF_TASK:
+                    self.refused.append((run, task, at / _NS))
                 case Node():
                     self.nodes.append(each)
                 case Sample(metric=metric, labels=labels, value=value) if metric == UPLOAD_SECONDS:
@@ -87,8 +98,11 @@ class _Seen:
         open_ = np.array([run not in self.over for run in runs], dtype=bool)
         over = np.array([self.over.get(run, until) for run in runs])
         total = over - sent + late
-        phases, before = self._phases(runs, answered, over, open_)
-        phases[SUBMIT], phases[DISPATCH] = float((answered - sent).mean()), float(late.mean())
+        phases, before = self._phases(runs, sent, answered, over, open_)
+        phases[DISPATCH] = float(late.mean())
+        checked = {name: sum(phases.get(each, 0.0) for each in parts) for name, parts in CHECKED.items()}
+        scenarios = [self.test.arrivals[place].scenario for place, _, _ in self.sent.values()]
+        tenants = [each.tenant for each in scenarios]
         last = until if open_.any() else float(over.max())
         hours = [max(0.0, min(last, _s(n.gone_at, last)) - n.created_at / _NS) / 3600 for n in self.nodes]
         prices = [nan if n.price is None else n.price for n in self.nodes]
@@ -101,18 +115,24 @@ class _Seen:
             p50_s=float(np.quantile(total, 0.5)),
             p95_s=float(np.quantile(total, 0.95)),
             makespan_s=last - min(a.due_s - s for a, s in zip(self.test.arrivals, self.test.late_s, strict=True)),
-            phases={name: sum(phases.get(each, 0.0) for each in parts) for name, parts in CHECKED.items()},
-            pods=len(self.pods) / max(len(runs), 1),
+            phases=checked,
+            pods=len(self.pods) / max(len(runs), 1) if self.pods else 1.0,
             reported_s=float(np.mean(reported)) if reported else 0.0,
             node_hours=sum(hours),
             cost=None if np.isnan(cost) else cost,
             tasks=self._tasks(),
             uploads={task: float(np.mean(each)) for task, each in self.uploaded.items()},
             before_s=before,
-        )
+            waits=waits_for(
+                self.profile, checked, self.pods, self.refused, dict(zip(runs, answered.tolist(), strict=True)),
+                dict(zip(runs, over.tolist(), strict=True)), dict(zip(runs, tenants, strict=True)),
+            ),
+            tenants=by_tenant(tenants, total),
+            fairness=fairness(tenants, [each.name for each in scenarios], total),
+        )  # fmt: skip
 
     def _phases(
-        self, runs: dict[str, int], answered: Floats, over: Floats, open_: Bools
+        self, runs: dict[str, int], sent: Floats, answered: Floats, over: Floats, open_: Bools
     ) -> tuple[dict[str, float], float]:
         """Mean seconds of a run by phase, and before its first pod; see `harness.analysis.waits.waits`."""
         row, phase, start, end = [], [], [], []
@@ -126,6 +146,11 @@ class _Seen:
                 phase.append(_NUMBER[name])
                 start.append(begun / _NS)
                 end.append(over[place] if ended is None else ended / _NS)
+        for run, number, begun_s, ended_s in self.executed:
+            row.append(runs[run])
+            phase.append(number)
+            start.append(begun_s)
+            end.append(ended_s)
         count = len(runs)
         of = segments_of(np.array(row, dtype=np.int64), np.array(phase), np.array(start), np.array(end))
         found = dict(zip((*PRECEDENCE, CONTROLLER), _sums(of), strict=True))
@@ -133,9 +158,11 @@ class _Seen:
         np.minimum.at(first, of.row, of.start)
         np.maximum.at(last, of.row, of.end)
         had = np.isfinite(first)
+        answered = np.where(over <= answered, np.fmin(answered, first), answered)  # the answer was the result
         before = np.where(had, first, over) - answered
         after = np.where(had, over - last, 0.0)
         seconds = {name: float(each) / count for name, each in found.items()}
+        seconds[SUBMIT] = float((answered - sent).mean())
         seconds[CONTROLLER] += float(before.mean() + np.where(open_, after, 0.0).mean())
         seconds[PUBLISHING] = float(np.where(open_, 0.0, after).mean())
         return seconds, float(before.mean())

@@ -1,16 +1,22 @@
 """Whether a simulation reproduces a recorded test: phase by phase, and in what users see of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.model.phases import (
+    BACKEND,
+    COMPUTING,
     CONTROLLER,
     DISPATCH,
+    LOADING,
+    NETWORK,
     PROVISIONING,
     PUBLISHING,
     PULLING,
+    QUEUED,
     RUNNING,
     SCHEDULING,
+    SENDING,
     SERVING,
     STARTING,
     STORING,
@@ -35,8 +41,15 @@ CHECKED: Mapping[str, tuple[str, ...]] = {
     STARTING: (STARTING,),
     WORK: (RUNNING, STORING, SERVING),
     PUBLISHING: (PUBLISHING,),
-    "unknown": (UNKNOWN, DISPATCH),
+    BACKEND: (BACKEND,),
+    QUEUED: (QUEUED,),
+    LOADING: (LOADING,),
+    COMPUTING: (COMPUTING,),
+    SENDING: (SENDING,),
+    "unknown": (UNKNOWN, DISPATCH, NETWORK),
 }
+
+_AT_WORKERS = (QUEUED, LOADING, SENDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,9 @@ class Measures:
         tasks: by task, mean seconds of its pods in their main container and in storing outputs.
         uploads: by task, mean seconds of uploads that logs show.
         before_s: of the controller's phase, the mean time before a run's first pod.
+        waits: by limit, the mean seconds that a run waited for it; only of simulations, which know it.
+        tenants: by tenant.
+        fairness: Jain's index of the tenants' speeds; none where fewer than two can be compared.
     """
 
     runs: int
@@ -74,11 +90,22 @@ class Measures:
     tasks: Mapping[str, float] = field(default_factory=dict)
     uploads: Mapping[str, float] = field(default_factory=dict)
     before_s: float = 0.0
+    waits: Mapping[str, float] = field(default_factory=dict)
+    tenants: Mapping[str, "OfTenant"] = field(default_factory=dict)
+    fairness: float | None = None
 
     @property
     def seen_s(self) -> float:
         """Mean seconds until users see that a run has ended."""
         return self.mean_s + self.reported_s
+
+
+@dataclass(frozen=True, slots=True)
+class OfTenant:
+    """How long a tenant's accepted runs took, from due to the end."""
+
+    mean_s: float
+    p95_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +162,19 @@ def _misfit(of: Compared) -> str:
     return f"{of.name} {of.recorded:.1f} s, simulated {of.simulated:.1f} s"
 
 
+def _together(phases: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Whether a wait for a worker shows as its queue, or as longer loading or sending, depends on which one took it."""
+    yield from ((name, seconds) for name, seconds in phases.items() if name not in _AT_WORKERS)
+    yield "queue, load and send data", sum(phases[name] for name in _AT_WORKERS)
+
+
 def compare(recorded: Measures, simulated: Measures) -> Reproduction:
     """Compare a recorded test with its simulation."""
     slight = _SLIGHT * recorded.mean_s
     totals = [(name, getattr(recorded, f"{name}_s"), getattr(simulated, f"{name}_s")) for name in
               ("makespan", "mean", "p95")]  # fmt: skip
-    phases = [(name, recorded.phases[name], simulated.phases[name]) for name in CHECKED]
+    were, are = (dict(_together(each.phases)) for each in (recorded, simulated))
+    phases = [(name, were[name], are[name]) for name in were]
     return Reproduction(
         tuple(Compared(name, was, now, abs(now - was) > OFF * was) for name, was, now in totals),
         tuple(Compared(name, was, now, abs(now - was) > max(OFF * abs(was), slight)) for name, was, now in phases),

@@ -1,34 +1,49 @@
 """Limits of the platform's services, as a recorded test shows them: API server, quotas, controller, store, agent."""
 
-import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from harness.analysis.capacity.acceptance import acceptance
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.cost.requested import requests_by
+from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.waits.controller_limit import Limit, signs
+from harness.analysis.waits.quota_use import amounts_of, side_by_side
 from harness.analysis.waits.quota_waits import refusals
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.workflow_limits import configured
 from harness.model.errors import ConfigError
-from harness.model.phases import NAMESPACE_PARALLELISM, PARALLELISM, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+from harness.model.phases import (
+    NAMESPACE_PARALLELISM,
+    PARALLELISM,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+    STORE_AVAILABLE_BYTES,
+    STORE_CAPACITY_BYTES,
+)
 from harness.model.units import format_bytes, parse_quantity
 from harness.planning.identify.setting import Setting, measured_amount
 from harness.simulator.profile import Profile, Quota, Tenant
 
 Read = tuple[Profile, Sequence[Setting]]
 
-_LIMITED = re.compile(r"limited: (\S+)")
+# Of a quota, and the metric of what pods request of each; pods themselves count one each.
+_RESOURCES = {
+    "cpu": REQUESTED_CPU_CORES, "memory": REQUESTED_MEMORY_BYTES, "nvidia.com/gpu": REQUESTED_GPUS, "pods": "",
+}  # fmt: skip
+_OTHERS = 0.05  # of a limit: stamps of whole seconds make that much of a difference
 _UNLIMITED = 1e6  # requests per second: what was not seen to limit
 _EARLY = 0.1  # quantile: an answer that waited for nothing
 
 
-def with_services_of(profile: Profile, timeline: Timeline) -> tuple[Profile, Sequence[Setting]]:
-    """The profile with the limits that were read."""
+def with_services_of(profile: Profile, timeline: Timeline, *, locks: bool) -> tuple[Profile, Sequence[Setting]]:
+    """The profile with the limits that were read; where workflows wait for `locks`, few run at once because of them."""
     settings: list[Setting] = []
-    for read in (_api, _quotas, _controller, _volume, _agent):
+    for read in (_api, _quotas, partial(_controller, locks=locks), _volume, _agent):
         profile, found = read(profile, timeline)
         settings += found
     return profile, settings
@@ -51,23 +66,52 @@ def _api(profile: Profile, timeline: Timeline) -> Read:
 
 
 def _quotas(profile: Profile, timeline: Timeline) -> Read:
-    limits: dict[str, dict[str, float]] = {}
+    """What the quotas leave to the runs: other pods of their namespaces use them, too."""
+    found, settings = defaultdict[str, dict[str, float]](dict), []
+    for (tenant, resource), (seen, source) in _seen_quotas(timeline).items():
+        at, hard, used = (np.array(each) for each in zip(*seen, strict=True))
+        others = max(0.0, float(np.median(used - _own(timeline, tenant, resource, at))))
+        others = round(others) if resource == "pods" else others * (others > _OTHERS * hard[-1])
+        found[tenant][resource] = left = float(hard[-1]) - others
+        of = f" of {tenant}" if tenant else ""
+        beside = f" ({hard[-1]:g} less {others:.3g} of other pods)" if others else ""
+        settings.append(Setting(f"quota.{resource}", f"{left:g}{of}{beside}", source))
+    quotas = {tenant: _quota(got) for tenant, got in found.items()}
+    tenants = tuple(Tenant(name, quota=quotas.get(name, Quota())) for name in timeline.plan.tenants)
+    return replace(profile, quota=quotas.get("", Quota()), tenants=tenants), settings
+
+
+def _seen_quotas(timeline: Timeline) -> dict[tuple[str, str], tuple[list[tuple[float, float, float]], str]]:
+    """By tenant and resource: when, the limit and what was used of it; and where that was read."""
+    found: dict[tuple[str, str], tuple[list[tuple[float, float, float]], str]] = {}
     for each in refusals(timeline):
-        found = _LIMITED.search(each.message)
-        for pair in found[1].strip(",;").split(",") if found else ():
-            resource, _, value = pair.partition("=")
+        for name, texts in each.room.items():
             try:
-                limits.setdefault(each.tenant, {})[resource.removeprefix("requests.")] = parse_quantity(value)
+                used, hard = map(parse_quantity, texts)
             except ConfigError:
                 continue
-    quotas = {tenant: _quota(got) for tenant, got in limits.items()}
-    tenants = tuple(Tenant(name, quota=quotas.get(name, Quota())) for name in timeline.plan.tenants)
-    settings = [
-        Setting(f"quota.{resource}", f"{value:g}{f' of {tenant}' if tenant else ''}", "refusals of pods")
-        for tenant, got in limits.items()
-        for resource, value in got.items()
-    ]
-    return replace(profile, quota=quotas.get("", Quota()), tenants=tenants), settings
+            if (resource := name.removeprefix("requests.")) in _RESOURCES:
+                found.setdefault((each.tenant, resource), ([], "refusals of pods"))[0].append((each.at_s, hard, used))
+    for (namespace, _, name), amounts in amounts_of(timeline):
+        tenant = namespace if namespace in timeline.plan.tenants else ""
+        rows = [*zip(*side_by_side(amounts), strict=True)]
+        resource = name.removeprefix("requests.").removeprefix("count/")
+        if rows and resource in _RESOURCES and (tenant or not timeline.plan.tenants):
+            found[tenant, resource] = rows, "the quota's own amounts"
+    return found
+
+
+def _own(timeline: Timeline, tenant: str, resource: str, at: Floats) -> Floats:
+    """What the pods of the runs use of a quota, at these instants."""
+    mine = (timeline.runs["tenant"] == tenant).to_numpy(dtype=bool) if tenant else np.ones(len(timeline.runs), bool)
+    pods = timeline.pods[np.append(mine, False)[timeline.pods["row"].to_numpy()]]
+    pods = pods.assign(end_s=pods["end_s"].fillna(np.inf))
+    each = pods.groupby("pod").agg(task=("task", "first"), begun=("start_s", "min"), ended=("end_s", "max"))
+    metric = _RESOURCES[resource]
+    asked = dict(requests_by(timeline, metric, "task")) if metric else {}
+    amounts = each["task"].astype(str).map(asked).fillna(0.0).to_numpy() if metric else np.ones(len(each))
+    begun, ended = floats(each, "begun"), floats(each, "ended")
+    return np.array([amounts[(begun <= now) & (ended > now)].sum() for now in at])
 
 
 def _quota(limits: Mapping[str, float]) -> Quota:
@@ -75,10 +119,10 @@ def _quota(limits: Mapping[str, float]) -> Quota:
     return Quota(cpu, memory, int(gpu), int(pods))
 
 
-def _controller(profile: Profile, timeline: Timeline) -> Read:
+def _controller(profile: Profile, timeline: Timeline, *, locks: bool) -> Read:
     _, limits = configured(timeline)
     most, source, settings = limits.get(PARALLELISM, 0), "the controller's ConfigMap", []
-    if not limits and (delay := startup_delay(timeline)).capped and not refusals(timeline):
+    if not limits and not locks and (delay := startup_delay(timeline)).capped and not refusals(timeline):
         most, source = delay.most, "runs that were active at once while others waited"
     controller = replace(
         profile.controller, parallelism=most, namespace_parallelism=limits.get(NAMESPACE_PARALLELISM, 0)

@@ -3,9 +3,10 @@
 from harness.planning.what_if.changes import parse_change, parse_sweep
 from harness.planning.what_if.effects import expected_effects
 from harness.planning.what_if.fixes import fixes_of
-from harness.planning.what_if.prediction import WhatIf, predict
+from harness.planning.what_if.prediction import RANKS, WhatIf, predict, ranked
 from harness.planning.what_if.scenario import Change, Scenario
 
 __all__ = [
-    "Change", "Scenario", "WhatIf", "expected_effects", "fixes_of", "parse_change", "parse_sweep", "predict",
+    "RANKS", "Change", "Scenario", "WhatIf", "expected_effects", "fixes_of", "parse_change", "parse_sweep", "predict",
+    "ranked",
 ]  # fmt: skip

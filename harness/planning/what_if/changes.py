@@ -1,10 +1,10 @@
 """Changes as users write them: ``nodes=40``, ``controller.qps=50``, ``image.train=2Gi``, ``runs×2``."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from math import ceil, isfinite
+from math import ceil
 from typing import Any, get_type_hints
 
 import yaml
@@ -12,7 +12,9 @@ import yaml
 from harness.model.errors import ConfigError, suggestion
 from harness.model.schedules import Constant, Poisson, Spread, due_times
 from harness.model.units import parse_duration, parse_quantity, parse_rate
-from harness.planning.what_if.scenario import Change, Scenario
+from harness.planning.what_if import policies, service
+from harness.planning.what_if.scenario import Apply, Change, Scenario
+from harness.planning.what_if.values import above_0, float_of, parsed
 from harness.prepare.changes import prepared
 from harness.prepare.settings import Resources, Settings
 from harness.prepare.steps import container_of, matching
@@ -21,10 +23,13 @@ from harness.simulator.engine.distributions import fixed
 from harness.simulator.fast import Arrival
 from harness.simulator.profile import Autoscaler, Pool, Profile
 from harness.simulator.profile.checks import problem
-from harness.simulator.profile.file import parse_profile
 
 # Sections of a profile whose settings go by their names, such as controller.qps.
-_SECTIONS = ("api", "agent", "autoscaler", "controller", "database", "kubelet", "quota", "scheduler", "store")
+_SECTIONS = ("api", "agent", "autoscaler", "controller", "database", "kubelet", "scheduler", "store")
+_SHORT = {
+    "parallelism": "controller.parallelism", "ttl": "controller.ttl_s", "packing": "scheduler.packing",
+    "preemption": "scheduler.preemption",
+}  # fmt: skip
 _OF_POOLS = ("nodes", "max", "min", "cpu", "memory", "spot", "price")
 _RUNS = re.compile(r"runs *(?:=? *[×x*]|=) *([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 _NODES = re.compile(r"[0-9]{1,9}")
@@ -35,8 +40,6 @@ _SWEEP = re.compile(r"(.+?)=([^.:]+)\.\.([^.:]+):(.+)")
 _EVICTIONS = 0.05  # of a spot node per hour, as `capacity --spot` expects
 _MOST_RUNS, _MOST_NODES, _MOST_VALUES = 20_000, 10_000, 50
 _AT_LIMIT = 0.95  # of its limit: a step that uses as much would use more
-
-Apply = Callable[[Scenario], Scenario]
 
 
 def parse_change(text: str, scenario: Scenario, images: Mapping[str, Iterable[str]]) -> Change:
@@ -53,7 +56,7 @@ def parse_change(text: str, scenario: Scenario, images: Mapping[str, Iterable[st
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise ConfigError("--set is empty", "write it as --set nodes=40")
-    changes = [Change(part, _applying(part, scenario.profile, images)) for part in parts]
+    changes = [Change(part, _applying(part, scenario, images)) for part in parts]
     whole = changes[0]
     for each in changes[1:]:
         whole += each
@@ -83,32 +86,41 @@ def parse_sweep(text: str) -> list[str]:
     return [f"{found[1]}={low + k * step:.10g}" for k in range(count)]
 
 
-def _applying(text: str, profile: Profile, images: Mapping[str, Iterable[str]]) -> Apply:
+def _applying(text: str, scenario: Scenario, images: Mapping[str, Iterable[str]]) -> Apply:
+    profile = scenario.profile
     if found := _RUNS.fullmatch(text):
         factor = float(found[1])
         return partial(_with_runs, factor=factor if _TIMES.search(text) else None, count=int(factor))
     name, sign, value = (part.strip() for part in text.partition("="))
     if not sign or not value:
         raise ConfigError(f"--set {text}: it has no value", "write it as --set nodes=40")
-    name = "controller.parallelism" if name == "parallelism" else name
-    applying = _of_platform(text, name, value, profile) or _of_runs(text, name, value, images)
+    name = (_SHORT if profile.hetida is None else service.SHORT).get(name, name)
+    applying = _of_platform(text, name, value, scenario) or _of_runs(text, name, value, images)
     if applying is not None:
         return applying
     known = _known(profile, images)
-    shown = "nodes, pool.NAME.max, controller.qps, parallelism, quota.cpu, image.STEP, step.STEP.cpu, runs×2, schedule"
+    shown = (
+        "nodes, pool.NAME.max, controller.qps, parallelism, quota.cpu, queue.TENANT.cpu, image.STEP, step.STEP.cpu, "
+        "runs×2, schedule"
+    )
+    if profile.hetida is not None:
+        shown = "replicas, workers, nodes, balancing, runtime.cores, adapter.NAME.capacity, runs×2, schedule"
     raise ConfigError(f"--set {text}: there is no setting '{name}'", f"{suggestion(name, known)}settings: {shown}, …")
 
 
-def _of_platform(text: str, name: str, value: str, profile: Profile) -> Apply | None:
+def _of_platform(text: str, name: str, value: str, scenario: Scenario) -> Apply | None:
+    profile = scenario.profile
     head, _, rest = name.partition(".")
+    if profile.hetida is not None:
+        return service.applying(text, name, value, profile.hetida)
     if name in {"nodes", "spot", "price"}:
         return partial(_with_pools, names=_main(profile), setting=name, value=_of_pool(text, name, value))
     pool, _, setting = rest.rpartition(".")
     if head == "pool" and pool in {each.name for each in profile.pools} and setting in _OF_POOLS:
         return partial(_with_pools, names=(pool,), setting=setting, value=_of_pool(text, setting, value))
     if head in _SECTIONS and rest in _fields(head):
-        return partial(_with_field, section=head, setting=rest, value=_parsed(text, head, rest, value))
-    return None
+        return partial(_with_field, section=head, setting=rest, value=parsed(text, (head, rest), value))
+    return policies.applying(text, name, value, scenario)
 
 
 def _of_runs(text: str, name: str, value: str, images: Mapping[str, Iterable[str]]) -> Apply | None:
@@ -117,17 +129,20 @@ def _of_runs(text: str, name: str, value: str, images: Mapping[str, Iterable[str
     if name == "schedule":
         return partial(_with_schedule, text=value)
     if head == "image" and rest in images:
-        return partial(_with_image, image=next(iter(images[rest])), size=_above_0(text, value, parse_quantity))
+        return partial(_with_image, image=next(iter(images[rest])), size=above_0(text, value, parse_quantity))
     if head == "step" and setting == "cpu" and task in images:
-        return partial(_with_cpu, task=task, cores=_above_0(text, value, parse_quantity))
+        return partial(_with_cpu, task=task, cores=above_0(text, value, parse_quantity))
     return None
 
 
 def _known(profile: Profile, images: Iterable[str]) -> list[str]:
+    if profile.hetida is not None:
+        return ["schedule", "runs", *service.known(profile.hetida)]
     pools = [f"pool.{pool.name}.{each}" for pool in profile.pools for each in _OF_POOLS]
     sections = [f"{section}.{each}" for section in _SECTIONS for each in _fields(section)]
     tasks = [name for task in images for name in (f"image.{task}", f"step.{task}.cpu")]
-    return ["nodes", "parallelism", "price", "spot", "schedule", "runs", *pools, *sections, *tasks]
+    whole = ["nodes", "price", "spot", "schedule", "runs", *_SHORT]
+    return [*whole, *pools, *sections, *tasks, *policies.known(profile)]
 
 
 def _fields(section: str) -> dict[str, object]:
@@ -138,52 +153,18 @@ def _fields(section: str) -> dict[str, object]:
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def _parsed(text: str, section: str, setting: str, value: str) -> object:
-    """A value as a profile's file has it, with its units and bounds."""
-    try:
-        plain = next(iter(parse_yaml(value, "--set")), None)
-        document = yaml.safe_dump({section: {setting: plain}})
-        return getattr(getattr(parse_profile(document, "--set", "set"), section), setting)
-    except (ConfigError, yaml.YAMLError) as error:
-        message = error.message.rpartition(": ")[2] if isinstance(error, ConfigError) else "it can't be read"
-        hint = error.hint if isinstance(error, ConfigError) else "write it as --set controller.qps=50"
-        raise ConfigError(f"--set {text}: {message}", hint) from error
-
-
-def _above_0(text: str, value: str, parse: Callable[[str], float]) -> float:
-    try:
-        found = parse(value)
-    except ConfigError as error:
-        raise ConfigError(f"--set {text}: {error.message}", error.hint) from error
-    if not (found > 0 and isfinite(found)):
-        raise ConfigError(f"--set {text}: {value} is not above 0", "give a number above 0")
-    return found
-
-
 def _of_pool(text: str, setting: str, value: str) -> float:
     if setting == "spot":
         if value in {"on", "off"}:
             return _EVICTIONS if value == "on" else 0.0
-        return _above_0(text, value, float_of)
+        return above_0(text, value, float_of)
     if setting == "price":
-        return _above_0(text, value, float_of)
+        return above_0(text, value, float_of)
     if setting in {"cpu", "memory"}:
-        return _above_0(text, value, parse_quantity)
+        return above_0(text, value, parse_quantity)
     if not _NODES.fullmatch(value) or not 0 < int(value) <= _MOST_NODES:
         raise ConfigError(f"--set {text}: {value} is no number of nodes", f"give 1 to {_MOST_NODES:,}")
     return int(value)
-
-
-def float_of(text: str) -> float:
-    """A plain number.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"'{text}' is not a number", "give a number, or on or off for spot") from None
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------

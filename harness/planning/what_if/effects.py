@@ -8,7 +8,7 @@ from harness.analysis.timeline import Timeline
 from harness.model.effects import TOGETHER, Effects
 from harness.model.errors import PipeswarmError
 from harness.model.findings import Diagnosis
-from harness.planning.identify import identify, recorded_test
+from harness.planning.identify import identify, recorded_test, simulable
 from harness.planning.sweeps import DaskWorkers, Workers
 from harness.planning.what_if.fixes import fixes_of
 from harness.planning.what_if.prediction import predict
@@ -23,7 +23,7 @@ def expected_effects(
 ) -> Effects | None:
     """Predict what the fixes of the first findings would bring; none where no finding has one that can be simulated."""
     fixes = dict(list(fixes_of(diagnosis.findings).items())[:_MOST_FIXES])
-    if not fixes or timeline.executed:
+    if not fixes or not simulable(timeline):
         return None
     if len(timeline.names) > _MOST_PODS:
         return Effects(f"for a test of that many pods, pipeswarm what-if {folder.path.name} predicts effects", {})

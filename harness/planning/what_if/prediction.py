@@ -5,17 +5,16 @@ is that of the ratio over several seeds, each of which draws from the measured p
 which the model reproduces the recorded test, and by how much equal tests differ.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 from scipy.stats import t
 
 from harness.model.effects import Figure, Prediction
-from harness.model.phases import CONTROLLER, PULLING, SUBMIT
 from harness.planning.identify import Identified, Measures, RecordedTest, replay
-from harness.planning.identify.reproduction import NODES, NOISE
+from harness.planning.identify.reproduction import NOISE, OfTenant
 from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.planning.what_if.scenario import Change, Scenario
 
@@ -24,13 +23,8 @@ _PODS = 130_000  # simulated in all, if that many seeds are enough
 _LEVEL = 0.95  # of each side of the interval
 _Z = 1.645  # standard deviations to it
 _BINDS = 0.1  # of a run's time
-# What may limit the runs, by the phase in which they wait for it.
-LIMITS: Mapping[str, str] = {
-    SUBMIT: "API server",
-    CONTROLLER: "controller, parallelism or quota",
-    NODES: "nodes",
-    PULLING: "image pulls",
-}
+_FIGURES = ("p50_s", "p95_s", "mean_s", "seen_s", "makespan_s", "node_hours", "cost")
+_OF_TENANT = ("mean_s", "p95_s")
 STEPS = "the steps' own work"
 
 
@@ -105,16 +99,37 @@ class _Simulated:
 
 def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Prediction:
     within = log(1 + of.reproduction.within)
-    figures = dict(_figures(of.recorded, today, then, within))
+    figures = dict(_figures(_FIGURES, of.recorded, today, then, within))
     lost = float(np.mean([each.lost for each in then])), float(np.mean([each.lost for each in today]))
     failed = min(1.0, max(0.0, of.recorded.lost + lost[0] - lost[1])), of.recorded.lost
-    return Prediction(name, figures, failed, binding(then))
+    tenants = {
+        tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), within))
+        for tenant, now in of.recorded.tenants.items()
+        if all(tenant in each.tenants for each in (*today, *then))
+    }
+    return Prediction(
+        name, figures, failed, binding(then), tenants=tenants, fairness=_fairness(of.recorded, today, then)
+    )
+
+
+def _of_tenant(
+    tenant: str, today: Sequence[Measures], then: Sequence[Measures]
+) -> tuple[Sequence[OfTenant], Sequence[OfTenant]]:
+    return [each.tenants[tenant] for each in today], [each.tenants[tenant] for each in then]
+
+
+def _fairness(recorded: Measures, today: Sequence[Measures], then: Sequence[Measures]) -> tuple[float, float] | None:
+    """That of the tenants then, and as recorded."""
+    before, after = ([each.fairness for each in several if each.fairness is not None] for several in (today, then))
+    if recorded.fairness is None or not before or not after:
+        return None
+    return min(1.0, recorded.fairness * float(np.mean(after) / np.mean(before))), recorded.fairness
 
 
 def _figures(
-    recorded: Measures, today: Sequence[Measures], then: Sequence[Measures], within: float
+    names: Sequence[str], recorded: object, today: Sequence[object], then: Sequence[object], within: float
 ) -> Iterator[tuple[str, Figure]]:
-    for name in ("p50_s", "p95_s", "mean_s", "seen_s", "makespan_s", "node_hours", "cost"):
+    for name in names:
         now = getattr(recorded, name)
         before, after = ([getattr(each, name) for each in several] for several in (today, then))
         if now is None or None in before or None in after:
@@ -127,9 +142,24 @@ def _figures(
         yield name, Figure(now, now * exp(centre), now * exp(centre - spread), now * exp(centre + spread))
 
 
+RANKS = ("mean", "p50", "p95", "makespan", "cost", "fairness")
+
+
+def ranked(predictions: Sequence[Prediction], by: str) -> tuple[Prediction, ...]:
+    """The best first, by one of `RANKS`; what is not known of a change comes last."""
+
+    def key(of: Prediction) -> float:
+        if by == "fairness":
+            return -of.fairness[0] if of.fairness is not None else inf
+        figure = of.figures.get(by if by == "cost" else f"{by}_s")
+        return figure.value if figure is not None else inf
+
+    return tuple(sorted(predictions, key=key))
+
+
 def binding(outcomes: Sequence[Measures]) -> str:
     """What limits the runs: what they wait for longest, if that is long at all."""
     mean = float(np.mean([each.mean_s for each in outcomes]))
-    waits = {limit: float(np.mean([each.phases[phase] for each in outcomes])) for phase, limit in LIMITS.items()}
+    waits = {limit: float(np.mean([each.waits[limit] for each in outcomes])) for limit in outcomes[0].waits}
     worst = max(waits, key=lambda name: waits[name])
     return worst if waits[worst] >= _BINDS * mean else STEPS

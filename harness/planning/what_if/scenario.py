@@ -20,8 +20,11 @@ class Change:
     """A change to a scenario, and how it is called."""
 
     name: str
-    apply: Callable[[Scenario], Scenario]
+    apply: "Apply"
 
     def __add__(self, other: "Change") -> "Change":
         """Both changes together."""
         return Change(f"{self.name} + {other.name}", lambda scenario: other.apply(self.apply(scenario)))
+
+
+Apply = Callable[[Scenario], Scenario]

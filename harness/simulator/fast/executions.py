@@ -81,9 +81,8 @@ def simulate_executions(
         for at_s, index, cores in usage.samples(last):
             yield Sample(POD_CPU_CORES, calendar.ns(at_s), cores, {"pod": replica_name(index)})
     for replica in service.replicas:
-        yield Sample(
-            REPLICA_WORKERS, calendar.ns(0.0), float(settings.runtime.workers), {"pod": replica_name(replica.index)}
-        )
+        labels = {"pod": replica_name(replica.index), "node": _node_name(platform.profile, replica.index)}
+        yield Sample(REPLICA_WORKERS, calendar.ns(0.0), float(settings.runtime.workers), labels)
     for at_s, count in _in_flight(every):
         yield Sample(RUNS_IN_FLIGHT, calendar.ns(at_s), float(count))
 
@@ -98,12 +97,18 @@ def _execute(platform: Platform, sent: _Sent, name: str, sources: list[str], sin
     sent.job = service.execute(service.work(name, sources, sinks, values), ended)
 
 
+def _node_name(profile: Profile, index: int) -> str:
+    """The node of a replica, or the one with this number."""
+    assert profile.hetida is not None
+    return f"{profile.pools[0].name}-{index % profile.hetida.runtime.nodes}"
+
+
 def _nodes(profile: Profile, calendar: Calendar) -> Iterator[Node]:
     assert profile.hetida is not None
     begun_at, pool, runtime = calendar.ns(0.0), profile.pools[0], profile.hetida.runtime
     for index in range(runtime.nodes):
         yield Node(
-            f"{pool.name}-{index}", pool.name, begun_at, begun_at, None, runtime.cores, pool.memory,
+            _node_name(profile, index), pool.name, begun_at, begun_at, None, runtime.cores, pool.memory,
             price=pool.price, source=SOURCE,
         )  # fmt: skip
 

@@ -24,7 +24,8 @@ class Work:
     sends: tuple[tuple[str, float], ...] = ()
     cores: float = 1.0
     operators: int = 1
-    raises: bool = False
+    failure: str = ""  # at which step it fails, whatever happens: see `harness.simulator.profile.hetida`
+    replica: int = -1  # that executes it; -1 leaves the choice to the balancer
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,8 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import MultiServerQueue, ProcessorSharing
 from harness.simulator.hetida.execution import CALLING, FULL, PREPARING, Job, Work
 from harness.simulator.hetida.worker import Done, Worker
-from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
+from harness.simulator.profile import DataAdapter, Execution, Hetida, MeasuredExecutions, Runtime
+from harness.simulator.profile.hetida import RAISED
 
 BALANCING = ("random", "round-robin", "least-connections")
 
@@ -76,7 +77,7 @@ class Replica:
 class Service:
     """hetida designer under an event loop; `execute` goes through the backend, `run` to the runtime directly."""
 
-    def __init__(self, loop: EventLoop, settings: Hetida, stream: str) -> None:
+    def __init__(self, loop: EventLoop, settings: Hetida, stream: str, *, resampled: bool = False) -> None:
         if settings.runtime.balancing not in BALANCING:
             raise ConfigError(
                 f"hetida.runtime.balancing: '{settings.runtime.balancing}' is not a balancing strategy",
@@ -89,10 +90,15 @@ class Service:
         self.backend = MultiServerQueue(loop, settings.backend.workers)
         adapters = Random(f"{stream}/adapters")
         self.adapters = {each.id: Adapter(loop, each, adapters) for each in settings.adapters}
+        if settings.measured is not None:  # which tells the failures
+            for each in self.adapters.values():
+                each.error_rate = 0.0
         self.cpus = [ProcessorSharing(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
         self.balancing = settings.runtime.balancing
         self.favoured = 0.0  # share of requests sent to the first replica regardless of the balancing
         self._turn = 0
+        self._resampled = resampled  # draws from what was measured, in place of one execution after the other
+        self._number = 0
         self.replicas = [self._replica(index, settings.runtime) for index in range(settings.runtime.replicas)]
         self.executed: Counter[tuple[int, int]] = Counter()  # by replica and worker
 
@@ -112,14 +118,40 @@ class Service:
     def work(self, name: str, sources: Sequence[str], sinks: Sequence[str], values: Mapping[str, object]) -> Work:
         """Draw the work of one execution of `name`; `sources` and `sinks` are the adapters of its ports."""
         like = next((e for e in self.settings.executions if fnmatchcase(name, e.match)), Execution())
+        cores, operators = max(like.cores, 0.01), max(1, like.operators)
+        if self.settings.measured is not None:
+            return self._measured(self.settings.measured, sources, sinks, cores, operators)
         return Work(
             loads=tuple((adapter, like.load.sample(self._draw, values)) for adapter in sources),
             compute_s=like.compute.sample(self._draw, values),
             sends=tuple((adapter, like.send.sample(self._draw, values)) for adapter in sinks),
-            cores=max(like.cores, 0.01),
-            operators=max(1, like.operators),
-            raises=self._draw.random() < like.failing,
+            cores=cores,
+            operators=operators,
+            failure=RAISED if self._draw.random() < like.failing else "",
         )
+
+    def _measured(
+        self, measured: MeasuredExecutions, sources: Sequence[str], sinks: Sequence[str], cores: float, operators: int
+    ) -> Work:
+        count = len(measured.compute)
+        place = self._draw.randrange(count) if self._resampled else self._number % count
+        self._number += 1
+        return Work(
+            loads=tuple((adapter, measured.load[place] / len(sources)) for adapter in sources),
+            compute_s=measured.compute[place],
+            sends=tuple((adapter, measured.send[place]) for adapter in sinks),
+            cores=cores,
+            operators=operators,
+            failure=self._failure(measured, measured.failed[place]),
+            replica=-1 if self._resampled else measured.replica[place],
+        )
+
+    def _failure(self, measured: MeasuredExecutions, failure: str) -> str:
+        """As recorded; where adapters fail less often now than they did, by chance also none."""
+        if failure in {"", RAISED}:
+            return failure
+        rate = max((each.error_rate for each in self.settings.adapters), default=0.0)
+        return failure if rate >= measured.error_rate or self._draw.random() * measured.error_rate < rate else ""
 
     def execute(self, work: Work, done: Callable[[Job], None]) -> Job:
         """Execute through the backend, which prepares the execution and waits for the runtime."""
@@ -148,7 +180,7 @@ class Service:
         self._connect(job)
 
     def _connect(self, job: Job) -> None:
-        replica, notify = self._chosen(), job.done
+        replica, notify = self._chosen(job.work.replica), job.done
         job.replica = replica.index
         replica.open += 1
 
@@ -164,7 +196,9 @@ class Service:
         self.executed[replica.index, job.worker] += 1
         worker.accept(job)
 
-    def _chosen(self) -> Replica:
+    def _chosen(self, known: int = -1) -> Replica:
+        if 0 <= known < len(self.replicas):
+            return self.replicas[known]
         if self.favoured and self._balance.random() < self.favoured:
             return self.replicas[0]
         if self.balancing == "round-robin":

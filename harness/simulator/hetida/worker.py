@@ -14,6 +14,7 @@ from harness.simulator.engine.queues import Job as Share
 from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.profile import Runtime
+from harness.simulator.profile.hetida import LOADING_FAILED, RAISED, SENDING_FAILED
 
 Done = Callable[[], None]
 Turn = Callable[[Done], None]  # blocks the event loop until it calls back
@@ -142,7 +143,7 @@ class Worker:
         def loaded(well: bool) -> None:
             if not self._alive(job):
                 return
-            if well:
+            if well and job.work.failure != LOADING_FAILED:
                 self._load(job, index + 1, over)
             else:
                 over()
@@ -165,7 +166,7 @@ class Worker:
             self._post(partial(self._compute, job, operators))
         else:
             job.ended[COMPUTING] = self._loop.now
-            if job.work.raises:
+            if job.work.failure == RAISED:
                 self._end(job, Ending.RAISED)
             else:
                 self._send(job)
@@ -182,7 +183,7 @@ class Worker:
         def sent(well: bool) -> None:
             results.append(well)
             if len(results) == left and self._alive(job):
-                self._post(partial(self._finish, job, all(results)))
+                self._post(partial(self._finish, job, all(results) and job.work.failure != SENDING_FAILED))
 
         for adapter, seconds in job.work.sends:
             self._ask(adapter, seconds, sent)

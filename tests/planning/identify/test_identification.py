@@ -112,6 +112,15 @@ def test_a_limit_is_read_and_says_where(simulated, fault, name, value, source):
     assert found.source.startswith(source)
 
 
+def test_what_other_pods_use_of_a_quota_is_not_the_runs(real):
+    """The quota has seven pods, and one of them is the controller's."""
+    found = real("quota6")
+    (quota,) = [each for each in found.settings if each.name == "quota.pods"]
+    assert str(quota.value) == "6 (7 less 1 of other pods)"
+    assert found.profile.quota.pods == 6
+    assert not found.reproduction.misfits
+
+
 def test_a_mixture_stays_one(simulated):
     """Most pods pull nothing, and some for minutes: no single distribution has both."""
     found = simulated("image-pull")

@@ -14,6 +14,7 @@ from harness.planning.removals import SIMULATED
 from harness.planning.sweeps import Workers
 from harness.planning.timelines import timeline_of
 from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
+from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 
 PLATFORM = """
@@ -21,6 +22,7 @@ pools: [{name: steps, cpu: 4, memory: 16Gi, initial: NODES, min: NODES, max: NOD
 controller: {qps: 50, burst: 100, requeue_s: 2s, parallelism: PARALLELISM}
 api: {qps: 50, burst: 100}
 """
+OF_HETIDA = {"adapter-slow", "adapter-errors", "lb-imbalance", "runtime-saturated", "slow-worker"}
 QUIET = ("--no-report", "--quiet")
 
 
@@ -96,8 +98,10 @@ def test_a_model_that_does_not_reproduce_the_test_predicts_nothing(recorded, tod
 
 
 @pytest.mark.parametrize("name", [*SIMULATED, "workflows-postponed"])
-def test_every_described_removal_changes_a_platform_of_runs_with_pods(today, name):
+def test_every_described_removal_changes_a_platform(today, name):
     ((_, change),) = fixes_of([Finding(name, "", 0.9, (), "")]).values()
+    if name in OF_HETIDA:
+        today = replace(today, profile=load_profile("hetida-pattern-1"))
     assert change.apply(today).test is today.test
 
 

@@ -144,7 +144,7 @@ def test_adapter_errors_break_loads_with_a_500_and_sends_with_a_failure():
 
 def test_an_operator_that_raises_ends_in_a_failure_and_leaves_the_worker_working():
     loop, service = installation()
-    over = burst(loop, service, [Work(compute_s=1.0, raises=True), Work(compute_s=1.0)])
+    over = burst(loop, service, [Work(compute_s=1.0, failure="raised"), Work(compute_s=1.0)])
     assert [job.ending for job in over] == [Ending.RAISED, Ending.OK]
 
 
@@ -191,7 +191,7 @@ works = st.builds(
     sends=st.lists(st.tuples(st.just("plants"), seconds), max_size=2).map(tuple),
     cores=st.sampled_from([0.5, 1.0, 4.0]),
     operators=st.integers(1, 3),
-    raises=st.booleans(),
+    failure=st.sampled_from(["", "raised"]),
 )
 
 

@@ -118,7 +118,7 @@ def records(
     """Simulate a case on that platform: its records, exact and complete."""
     due = tuple(_FIRST_S + at for at in _due(case, seed))
     if profile.hetida is not None:
-        return _hetida(case, profile, due, strength, seed)
+        return _hetida(case, profile, due, strength, seed if chance is None else chance)
     return _kfp(case, profile, due, strength, seed if chance is None else chance, sample_s)
 
 
