@@ -70,22 +70,22 @@ class Lacking:
 def lacking(timeline: Timeline) -> Lacking | None:
     """None where no pod waited, or the requests of pods were not observed."""
     waiting = timeline.stretches(UNSCHEDULABLE)
-    requests = {name: dict(requests_by(timeline, metric, "task")) for name, metric in REQUESTS.items()}
-    if not len(waiting) or not requests["cpu"]:
+    if not len(waiting) or not dict(requests_by(timeline, REQUESTED_CPU_CORES, "task")):
         return None
     begun = floats(waiting, "start_s")
     length = np.maximum(np.nan_to_num(floats(waiting, "end_s"), nan=timeline.end_s) - begun, 0.0)
     code = waiting["task"].cat.codes.to_numpy()
     task = str(waiting["task"].cat.categories[int(np.argmax(np.bincount(code, length)))])
     of_task = code == waiting["task"].cat.categories.get_loc(task)
+    asked = {name: sizes[of_task] for name, sizes in _sizes(timeline, waiting).items()}
     nodes = _homes(timeline, task)
     at = _instants(begun[of_task], length[of_task])
     if not at.size or not len(nodes):
         return None
     ready, gone = floats(nodes, "ready_s")[:, None], np.nan_to_num(floats(nodes, "gone_s"), nan=np.inf)[:, None]
     there = (ready <= at) & (at < gone)
-    need = {name: by_task.get(task, 0.0) for name, by_task in requests.items()} | {PLACES: 1.0}
-    held = _held(timeline, nodes, at, requests)
+    need = {name: _longest(sizes, length[of_task]) for name, sizes in asked.items()} | {PLACES: 1.0}
+    held = _held(timeline, nodes, at)
     room = {name: floats(nodes, name)[:, None] for name in held}
     counts = [name for name in held if need[name] > 0 and (name != EPHEMERAL or room[name].all())]
     lacks = {name: there & (room[name] - held[name] < need[name]) for name in counts}
@@ -128,25 +128,43 @@ def _instants(begun: Floats, length: Floats) -> Floats:
     return np.asarray(begun[pod] + wanted - (total[pod] - length[pod]), dtype=np.float64)
 
 
-def _held(
-    timeline: Timeline, nodes: pd.DataFrame, at: Floats, requests: Mapping[str, Mapping[str, float]]
-) -> dict[str, Floats]:
+def _held(timeline: Timeline, nodes: pd.DataFrame, at: Floats) -> dict[str, Floats]:
     """By resource: requested on each node at each instant, shape (nodes, instants); others' pods count, too."""
-    held = {name: np.zeros((len(nodes), at.size)) for name in (*requests, PLACES)}
+    held = {name: np.zeros((len(nodes), at.size)) for name in (*REQUESTS, PLACES)}
     placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
     for pods in (timeline.pods[placed], timeline.others_pods):
         node = pd.Index(nodes["name"]).get_indexer(pd.Index(pods["node"].astype("str")))
         kept = node >= 0
-        tasks = pods["task"].cat
-        code, home = tasks.codes.to_numpy()[kept], node[kept]
+        home, sizes = node[kept], _sizes(timeline, pods[kept])
         start, end = floats(pods, "start_s")[kept], np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)[kept]
-        sizes = {name: np.array([known.get(str(t), 0.0) for t in tasks.categories]) for name, known in requests.items()}
         for k, instant in enumerate(at.tolist()):
             now = (start <= instant) & (instant < end)
             for name, size in sizes.items():
-                held[name][:, k] += np.bincount(home[now], size[code[now]], len(nodes))
+                held[name][:, k] += np.bincount(home[now], size[now], len(nodes))
             held[PLACES][:, k] += np.bincount(home[now], minlength=len(nodes))
     return held
+
+
+def _sizes(timeline: Timeline, pods: pd.DataFrame) -> dict[str, Floats]:
+    """By resource: what the pod of each row requests, by its own record or by that of its task."""
+    tasks, number = pods["task"].cat, pods["pod"].to_numpy()
+    found = {}
+    for name, metric in REQUESTS.items():
+        by_task, by_pod = (dict(requests_by(timeline, metric, label)) for label in ("task", "pod"))
+        sizes = np.array([*(by_task.get(str(task), 0.0) for task in tasks.categories), 0.0])[tasks.codes.to_numpy()]
+        known = timeline.numbers_of(by_pod)
+        if known.size:
+            amounts = np.array([by_pod[str(pod)] for pod in timeline.names.take(known)])
+            place = np.minimum(np.searchsorted(known, number), known.size - 1)
+            sizes = np.where(known[place] == number, amounts[place], sizes)
+        found[name] = sizes
+    return found
+
+
+def _longest(sizes: Floats, length: Floats) -> float:
+    """The request for which pods waited longest."""
+    amounts, place = np.unique(sizes, return_inverse=True)
+    return float(amounts[int(np.argmax(np.bincount(place, length)))])
 
 
 def _mean(values: Bools, there: Bools) -> float:

@@ -222,3 +222,12 @@ def test_of_what_no_node_has_nothing_is_held(tmp_path):
 )
 def test_amounts_are_said_in_words(resource, amount, words):
     assert amount_of(resource, amount) == words
+
+
+def test_a_pod_that_requests_more_than_the_first_one_of_its_task_holds_and_needs_that(tmp_path):
+    story = crowded()
+    for pod, cores in (("run-0001-train", 7.0), ("run-0002-train", 1.5)):
+        story.sample(0, REQUESTED_CPU_CORES, cores, pod=pod)
+    what = found(story, tmp_path)
+    assert what.held["cpu"] == pytest.approx((2 * 40 + 7 * 10) / (4 * 40 + 8 * 40 + 2 * 10))
+    assert what.shares["cpu"] == pytest.approx(10 / _NODE_SECONDS)  # b, while the other holds 7 of its 8 cores
