@@ -118,7 +118,7 @@ def _peak_gigabytes() -> float:
 
 def report(path: Path) -> Answers:
     """Everything."""
-    from harness.cli.look.report import rebuild
+    from harness.cli.look.rebuilding import rebuild
 
     rebuild(RunFolder.open(path))
     return {}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.controller_limit import METRICS as CONTROLLER_METRICS
 from harness.model.phases import (
     LAUNCHER_ERROR,
@@ -58,7 +59,7 @@ class Capability(StrEnum):
 
     def observed(self, timeline: Timeline) -> bool:
         """Whether the timeline shows it."""
-        return _SOURCES[self].observed(timeline)
+        return self in _observed(timeline)
 
     @property
     def missing(self) -> str:
@@ -78,6 +79,11 @@ class Capability(StrEnum):
         """What would have shown it."""
         seen = _cluster_seen(timeline)
         return " or ".join(_RECORDS if seen and each is Access.KUBECONFIG else each for each in self.shown_by)
+
+
+@remembered
+def _observed(timeline: Timeline) -> frozenset[Capability]:
+    return frozenset(each for each, source in _SOURCES.items() if source.observed(timeline))
 
 
 class _Source(NamedTuple):

@@ -1,6 +1,7 @@
 """What findings could not see: the times in which the cluster was not observed."""
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.timeline.memory import remembered
 from harness.detectors.capability import Capability
 from harness.model.findings import Evidence
 from harness.model.phases import GAP
@@ -10,6 +11,7 @@ OF_KUBERNETES = frozenset({Capability.PODS, Capability.NODES, Capability.POD_EVE
 _SOURCES = "kubernetes"  # prefix of the names of what is read from the cluster
 
 
+@remembered
 def gaps(timeline: Timeline) -> tuple[Evidence, ...]:
     """One statement for findings that rest on pods, nodes or their events; empty where the observation is whole."""
     events = timeline.events

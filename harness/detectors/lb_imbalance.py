@@ -36,12 +36,12 @@ NEEDS = (Capability.EXECUTIONS,)
 FAULTS = ("lb-imbalance",)
 OVERSTATED_EARLY = True  # a replica that got the first executions may be the busiest only for now
 
-_MORE = 1.4  # times an equal share
-_CHANCE = 1e-3  # that the busiest replica gets so many of evenly spread executions
-_LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
-_SURE = 0.9
+_MIN_RATIO = 1.4  # times an equal share
+_MAX_CHANCE = 1e-3  # that the busiest replica gets so many of evenly spread executions
+_MAX_SHARE_LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
+_CONFIDENCE = 0.9
 # By default a runtime has one replica: one that did everything is more often alone than favoured.
-_ONLY_ONE = 0.44
+_CONFIDENCE_OF_ONE = 0.44
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -58,14 +58,14 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _by_name(timeline: Timeline, done: Executions) -> list[Finding]:
     """Executions by replica against an equal share, and how much longer they wait at the busiest."""
-    from scipy.stats import binomtest
+    from scipy.special import bdtrc
 
     work, named = saturation(timeline), done.replica >= 0
     counts = np.bincount(done.replica[named], minlength=len(done.replicas))
     busiest, total = int(np.argmax(counts)), int(counts.sum())
     share, equal = float(counts[busiest]) / max(total, 1), 1 / len(done.replicas)
-    chance = float(binomtest(int(counts[busiest]), total, equal, alternative="greater").pvalue) if total else 1.0
-    if total < LEAST_EXECUTIONS or share < _MORE * equal or chance > _CHANCE:
+    chance = float(bdtrc(int(counts[busiest]) - 1, total, equal)) if total else 1.0
+    if total < LEAST_EXECUTIONS or share < _MIN_RATIO * equal or chance > _MAX_CHANCE:
         return while_idle(work) or unused(work) or within_replicas(timeline, done.replicas)
     here = done.replica == busiest
     rest = named & ~here
@@ -77,12 +77,12 @@ def _by_name(timeline: Timeline, done: Executions) -> list[Finding]:
     longer = float(beyond[here].mean() - (beyond[rest].mean() if rest.any() else 0.0))
     lost = longer * int(counts[busiest]) / max(float(done.inside.sum()), 1e-9)
     even = work.waiting - work.balanced
-    gain = max(lost if work.balanced < _LEFT * work.waiting else 0.0, work.waiting * (1 - work.used), even)
+    gain = max(lost if work.balanced < _MAX_SHARE_LEFT * work.waiting else 0.0, work.waiting * (1 - work.used), even)
     return [
         Finding(
             NAME,
             f"The load is unbalanced: {share:.0%} of the executions went to one of {len(done.replicas)} replicas",
-            _SURE,
+            _CONFIDENCE,
             (
                 Evidence(
                     f"{done.replicas[busiest]} ran {counts[busiest]:,} of {total:,} executions, {share / equal:.1f} "
@@ -105,7 +105,7 @@ def _by_name(timeline: Timeline, done: Executions) -> list[Finding]:
 
 def _by_cpu(timeline: Timeline, done: Executions, shown: ServiceReplicas) -> list[Finding]:
     """Kubernetes shows the replicas that the answers don't name: did they share the work?"""
-    from scipy.stats import binomtest
+    from scipy.special import bdtrc
 
     found = saturation(timeline)
     gain = max(found.waiting * (1 - found.used), found.waiting - found.balanced)
@@ -121,15 +121,15 @@ def _by_cpu(timeline: Timeline, done: Executions, shown: ServiceReplicas) -> lis
     share, equal = float(shown.cpu_s.max() / max(shown.cpu_s.sum(), 1e-9)), 1 / len(shown.pods)
     # So many executions of equal length would scatter as much as these do.
     like = max(1, round(float(done.computing.sum()) ** 2 / max(float((done.computing**2).sum()), 1e-9)))
-    chance = float(binomtest(round(share * like), like, equal, alternative="greater").pvalue)
-    if share < _MORE * equal or chance > _CHANCE:
+    chance = float(bdtrc(round(share * like) - 1, like, equal))
+    if share < _MIN_RATIO * equal or chance > _MAX_CHANCE:
         return while_idle(found) or in_the_end(timeline, UNNAMED)
     busiest = shown.pods[int(np.argmax(shown.cpu_s))]
     return [
         Finding(
             NAME,
             f"The load is unbalanced: one of {len(shown.pods)} replicas used {share:.0%} of their CPU time",
-            _SURE,
+            _CONFIDENCE,
             (
                 Evidence(
                     f"{busiest} used {share / equal:.1f} times an equal share of the replicas' CPU time "
@@ -158,7 +158,7 @@ def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
         Finding(
             NAME,
             f"All {done.row.size:,} executions went to one replica, and waited there",
-            _ONLY_ONE,
+            _CONFIDENCE_OF_ONE,
             (
                 Evidence(f"{name} is the only replica that answered", 1.0, "replicas", "spans", f"node = {name}"),
                 waited(found),

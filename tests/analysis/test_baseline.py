@@ -7,7 +7,7 @@ import pytest
 
 from harness.analysis.baseline import regression
 from harness.cli import main
-from harness.cli.look.report import rebuild
+from harness.cli.look.rebuilding import rebuild
 from harness.model.baseline import Baseline, differences
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
@@ -66,7 +66,7 @@ def test_differences_are_settings_not_results_of_a_closed_test():
 
 def test_every_format_shows_the_baseline_and_a_regression_exits_with_3(former, tmp_path, capsys):
     folder = burst(200, step=4.5).write(tmp_path)
-    assert main(["report", str(folder.path), "--no-what-if", "--baseline", str(former.path)]) == 3
+    assert main(["report", str(folder.path), "--baseline", str(former.path)]) == 3
     assert "WORSE" in capsys.readouterr().out
     told = json.loads((folder.path / "report.json").read_text())["baseline"]
     assert told["worse"]
@@ -82,10 +82,10 @@ def test_the_report_is_reproducible_without_the_original_baseline(former, tmp_pa
     folder = burst(200).write(tmp_path)
     elsewhere = tmp_path / "elsewhere.json"
     elsewhere.write_bytes((former.path / "report.json").read_bytes())
-    assert main(["report", str(folder.path), "--no-what-if", "--baseline", str(elsewhere)]) == 0
+    assert main(["report", str(folder.path), "--baseline", str(elsewhere)]) == 0
     first = {name: (folder.path / name).read_bytes() for name in ("report.html", "report.json", "junit.xml")}
     elsewhere.unlink()
-    assert main(["report", str(folder.path), "--no-what-if"]) == 0
+    assert main(["report", str(folder.path)]) == 0
     assert {name: (folder.path / name).read_bytes() for name in first} == first
     assert "no regression" in capsys.readouterr().out
 
@@ -126,7 +126,7 @@ def test_a_baseline_without_a_report_hints_at_the_command(tmp_path):
 
 def test_a_baseline_of_another_load_is_rejected(former, tmp_path, capsys):
     folder = burst(100).write(tmp_path)
-    assert main(["report", str(folder.path), "--no-what-if", "--baseline", str(former.path)]) == 2
+    assert main(["report", str(folder.path), "--baseline", str(former.path)]) == 2
     assert f"the baseline {former.path} is of another load: runs: 200 and 100" in capsys.readouterr().err
     assert not (folder.path / "baseline.json").exists()
 

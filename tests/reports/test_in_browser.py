@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from harness.cli.look.report import rebuild
+from harness.cli.look.rebuilding import rebuild
 from harness.store.folder import REPORT_HTML
 from reports.figures import figures
 from tests.support.browser import CHROMIUM, browser

@@ -6,7 +6,7 @@ import pytest
 
 from harness.cli import main
 from harness.cli.look.index import entries, write_index
-from harness.cli.look.report import rebuild
+from harness.cli.look.rebuilding import rebuild
 from harness.model import ConfigError, Outcome
 from reports.index import line, trends
 from tests.support.timelines import Story, burst

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.result import analyse
 from harness.analysis.timeline import Timeline
-from harness.cli.look.report import rebuild
+from harness.cli.look.rebuilding import rebuild
 from harness.detectors import diagnose
 from harness.model import Event, ExitCode, Outcome
 from harness.model.phases import CANCELED, COMPUTING, FAILED, POD_PHASES, REQUESTED_CPU_CORES, SKIPPED, SUCCEEDED

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from harness.cli.look.report import rebuild
+from harness.cli.look.rebuilding import rebuild
 from harness.model import Event, Node, Sample, Span, Submission
 from tests.support.injected.every_fault import INJECTED
 

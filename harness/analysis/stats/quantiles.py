@@ -1,7 +1,6 @@
 """Quantiles and shares with intervals, and the survival curve for runs whose end was not observed."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -11,6 +10,7 @@ from harness.analysis.timeline import Bools, Floats
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 _CONFIDENCE = 0.95
+_Z = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +99,18 @@ def _of_ordered(ordered: Floats, level: float) -> Quantile:
 
 def spread_of_ranks(count: int, level: float) -> float:
     """How many ranks the 95 % interval of a quantile reaches to both sides, of `count` values."""
-    return NormalDist().inv_cdf((1 + _CONFIDENCE) / 2) * math.sqrt(count * level * (1 - level))
+    return _Z * math.sqrt(count * level * (1 - level))
 
 
 def mean_interval(values: Floats, count: int | None = None) -> tuple[float | None, float | None]:
     """The 95 % interval of the mean by Student's t, as if there were `count` values like these; none of one value."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     count = values.size if count is None else count
     if values.size < 2 or count < 2:
         return None, None
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(count)
-    half = float(t.ppf((1 + _CONFIDENCE) / 2, count - 1)) * error
+    half = float(stdtrit(count - 1, (1 + _CONFIDENCE) / 2)) * error
     return mean - half, mean + half
 
 
@@ -120,12 +120,11 @@ def share_interval(count: int, total: int) -> tuple[float, float]:
     Raises:
         ValueError: `total` is not above 0.
     """
-    from scipy.stats import binomtest
-
     if total <= 0:
         raise ValueError("the total of a share must be above 0")
-    found = binomtest(count, total).proportion_ci(_CONFIDENCE, method="wilson")
-    return float(found.low), float(found.high)
+    middle = (2 * count + _Z**2) / (2 * (total + _Z**2))
+    half = _Z * math.sqrt(4 * count * (total - count) / total + _Z**2) / (2 * (total + _Z**2))
+    return middle - half if count else 0.0, middle + half if count < total else 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,11 +148,11 @@ class Survival:
 
 def survival(values: Floats, over: Bools) -> Survival:
     """The product-limit estimate (Kaplan and Meier 1958) with Greenwood's formula for its variance."""
-    from scipy.stats import CensoredData, ecdf
-
-    curve = ecdf(CensoredData.right_censored(values, ~over)).sf
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the interval is undefined where no run is left: that is 0
-        interval = curve.confidence_interval(_CONFIDENCE)
-    low, high = (np.nan_to_num(each.probabilities) for each in (interval.low, interval.high))
-    return Survival(curve.quantiles, curve.probabilities, low, high)
+    times, which = np.unique(values, return_inverse=True)
+    ended = np.bincount(which, weights=over)
+    left = values.size - np.cumsum(np.bincount(which)) + np.bincount(which)  # whose end is not before that time
+    surviving: Floats = np.cumprod((left - ended) / left, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # the interval is undefined where no run is left: that is 0
+        error = surviving * np.sqrt(np.cumsum(ended / (left * (left - ended))))
+        low, high = (np.nan_to_num(np.clip(surviving + z * error, 0.0, 1.0)) for z in (-_Z, _Z))
+    return Survival(times, surviving, low, high)

@@ -1,6 +1,7 @@
 """Degradation: by how many seconds each further run takes longer."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -38,12 +39,13 @@ def degradation(timeline: Timeline) -> Trend | None:
 
 def trend(x: Floats, y: Floats, least: int = _LEAST) -> Trend | None:
     """Ordinary least squares with Student's interval of its slope; none with fewer than `least` points."""
-    from scipy.stats import linregress, t
+    from scipy.special import stdtrit
 
     if x.size < least or not np.ptp(x):
         return None
     if not np.ptp(y):
         return Trend(0.0, 0.0, 0.0, 0.0)
-    line = linregress(x, y)
-    half = float(t.ppf(0.975, x.size - 2)) * float(line.stderr)
-    return Trend(float(line.slope), float(line.slope) - half, float(line.slope) + half, float(line.rvalue) ** 2)
+    (of_x, common), (_, of_y) = np.cov(x, y).tolist()
+    slope, explained = common / of_x, min(1.0, common**2 / (of_x * of_y))
+    half = float(stdtrit(x.size - 2, 0.975)) * sqrt((1 - explained) * of_y / of_x / (x.size - 2))
+    return Trend(slope, slope - half, slope + half, explained)

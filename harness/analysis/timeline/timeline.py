@@ -73,7 +73,6 @@ class Timeline:
         names: of all these pods; "" where the position stands for a run as a whole.
         events: at_s, kind, object, reason, message, source, run, count, type, namespace, of this test's runs, the
             platform and the cluster; kind, reason, source, type and namespace are categories.
-        others_events: the same of other workloads.
         samples: metric, at_s, value, labels (a JSON text), of the test's own time (see `LASTING`).
         nodes: name, pool, created_s, ready_s, gone_s, gpus_s (when its GPUs could be allocated, by the observer's
             clock), cpu, memory, gpu, pods, spot, price, virtual (no machine), machine (its type's name).
@@ -93,7 +92,6 @@ class Timeline:
     others_pods: pd.DataFrame
     names: Names
     events: pd.DataFrame
-    others_events: pd.DataFrame
     samples: pd.DataFrame
     nodes: pd.DataFrame
     skew_s: float = 0.0
@@ -140,7 +138,6 @@ class Timeline:
         happened = happened.assign(run=runs_of_events(happened, runs["run"]))
         own = np.zeros(len(names), dtype=np.bool_)
         own[pods["pod"].to_numpy()] = True
-        apart = of_others(happened, plan, runs["run"], names, own)
         return cls(
             plan=plan,
             start_at=start_at,
@@ -152,8 +149,7 @@ class Timeline:
             pods=pods,
             others_pods=others_pods,
             names=names,
-            events=happened[~apart].reset_index(drop=True),
-            others_events=happened[apart].reset_index(drop=True),
+            events=happened[~of_others(happened, plan, runs["run"], names, own)].reset_index(drop=True),
             samples=samples,
             nodes=nodes,
             skew_s=skew_s,
@@ -181,7 +177,13 @@ class Timeline:
 
     def metric(self, name: str) -> pd.DataFrame:
         """The samples of one metric, by time."""
-        return self.samples[self.samples["metric"] == name]
+        return self.samples.take(self._by_metric.get(name, []))
+
+    @property
+    @remembered
+    def _by_metric(self) -> Mapping[str, Ints]:
+        by_metric = self.samples.groupby("metric", observed=True)
+        return {str(name): np.asarray(places) for name, places in by_metric.indices.items()}
 
     def stretches(self, phase: str) -> pd.DataFrame:
         """The rows of `pods` in one phase."""

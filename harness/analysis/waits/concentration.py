@@ -71,8 +71,6 @@ def _places(timeline: Timeline) -> list[tuple[str, pd.DataFrame]]:
 def _tested(
     kind: str, places: pd.DataFrame, failed: "np.ndarray[tuple[int], np.dtype[np.int64]]"
 ) -> Concentration | None:
-    from scipy.stats import hypergeom
-
     if places["place"].nunique() < 2:
         return None
     bad = places[places["row"].isin(failed)]
@@ -80,7 +78,9 @@ def _tested(
         return None
     name, there = str(bad["place"].mode().iat[0]), int((bad["place"] == bad["place"].mode().iat[0]).sum())
     runs = int((places["place"] == name).sum())
-    chance = float(hypergeom.sf(there - 1, len(places), runs, len(bad))) * places["place"].nunique()
-    if chance > MAX_CHANCE or there < MIN_SHARE * len(bad) or runs > MIN_SHARE * len(places):
+    if there < MIN_SHARE * len(bad) or runs > MIN_SHARE * len(places):
         return None
-    return Concentration(kind, name, there, len(bad), runs, len(places), chance)
+    from scipy.stats import hypergeom  # takes a second, which few tests need
+
+    chance = float(hypergeom.sf(there - 1, len(places), runs, len(bad))) * places["place"].nunique()
+    return Concentration(kind, name, there, len(bad), runs, len(places), chance) if chance <= MAX_CHANCE else None

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Merge the spools, each record once, add runs found on the platform, and write the reports again."""
-    from harness.cli.look.report import rebuild
+    from harness.cli.look.rebuilding import rebuild
 
     folder = RunFolder.open(arguments.run)
     if arguments.host:

@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill a run folder from what is reachable, and write its report."""
-    from harness.cli.look import report  # with data frames
+    from harness.cli.look import rebuilding  # with data frames
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"interrupted; what was fetched is kept: go on with {again} and the same options", file=sys.stderr)
         return ExitCode.INTERRUPTED
     _tell(folder, plan)
-    return report.write(folder, arguments)
+    return rebuilding.write(folder, arguments)
 
 
 def _new(arguments: argparse.Namespace) -> tuple[RunFolder, Plan, Window]:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from harness.cli import printing
-from harness.cli.look import observe, report
+from harness.cli.look import observe, rebuilding
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.importing import count_runs, import_files, latest_at, read_files, statuses_in
 from harness.collectors.journal import Journal
@@ -74,4 +74,4 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"warning: {lost:,} workflows without their nodes. {OFFLOADED}", file=sys.stderr)
     found = ", ".join(f"{count:,} × {kind}" for kind, count in sorted(counts.items()))
     print(f"imported {found} into {folder.path}", file=sys.stderr)
-    return report.write(folder, arguments)
+    return rebuilding.write(folder, arguments)

@@ -138,7 +138,7 @@ def _refuse_own_options(arguments: argparse.Namespace) -> None:
 
 def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     """Observe without a load of ours: into a new folder, with a report at the end."""
-    from harness.cli.look import report  # with data frames, which an observer beside a load does without
+    from harness.cli.look import rebuilding  # with data frames, which an observer beside a load does without
 
     length_s = arguments.length_s
     plan, target, settings = _tried(arguments)
@@ -154,7 +154,7 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
         raise
     finally:
         timer.cancel()
-    return report.write(folder, arguments)
+    return rebuilding.write(folder, arguments)
 
 
 def _observe_continuously(arguments: argparse.Namespace, stop: threading.Event) -> int:

@@ -245,6 +245,6 @@ def _finish(arguments: argparse.Namespace, folder: RunFolder) -> int:
         printing.show(arguments, lambda: f"run: {folder.path}", lambda: json.dumps({"run": str(folder.path)}))
         return ExitCode.OK
 
-    from harness.cli.look import report  # with data frames
+    from harness.cli.look import rebuilding  # with data frames
 
-    return report.write(folder, arguments)
+    return rebuilding.write(folder, arguments)

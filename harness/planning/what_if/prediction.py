@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import exp, inf, log, sqrt
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from harness.model.effects import Figure, Prediction
 from harness.planning.identify import Identified, Measures, RecordedTest, replay
@@ -136,7 +136,7 @@ def _figures(
             continue
         # A seed changes both simulations alike.
         logs = np.log(np.maximum(after, 1e-9)) - np.log(np.maximum(before, 1e-9))
-        of_seeds = float(t.ppf(_LEVEL, logs.size - 1)) * float(logs.std(ddof=1)) * sqrt(1 + 1 / logs.size)
+        of_seeds = float(stdtrit(logs.size - 1, _LEVEL)) * float(logs.std(ddof=1)) * sqrt(1 + 1 / logs.size)
         spread = sqrt(of_seeds**2 + within**2 + (_Z * NOISE) ** 2)
         centre = float(logs.mean())
         yield name, Figure(now, now * exp(centre), now * exp(centre - spread), now * exp(centre + spread))

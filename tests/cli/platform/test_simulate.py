@@ -18,7 +18,7 @@ BURST = ("--schedule", "burst", "--runs", "30")
 
 def simulate(runs_dir: Path, *options: str, name: str = "run") -> tuple[int, RunFolder]:
     where = ("--runs-dir", str(runs_dir), "--run-name", name)
-    code = main(["simulate", "run", *options, *where, "--quiet", "--no-what-if"])
+    code = main(["simulate", "run", *options, *where, "--quiet"])
     return code, RunFolder.open(runs_dir / name)
 
 
@@ -41,7 +41,7 @@ def test_a_simulated_test_is_a_run_folder_with_every_report(tmp_path: Path) -> N
     assert {"report.html", "report.md", "junit.xml", "schedule.csv", "scenarios.csv"} <= content(folder).keys()
     # The report made again from the folder is the same.
     before = content(folder)
-    assert main(["report", str(folder.path), "--quiet", "--no-what-if"]) == ExitCode.OK
+    assert main(["report", str(folder.path), "--quiet"]) == ExitCode.OK
     assert content(folder) == before
 
 
@@ -58,7 +58,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "written", ["harness.store.files.replace", "harness.store.folder.Recorder.append", "harness.cli.look.report.write"]
+    "written",
+    ["harness.store.files.replace", "harness.store.folder.Recorder.append", "harness.cli.look.rebuilding.write"],
 )
 def test_a_full_disk_is_named_and_nothing_is_left_there(
     tmp_path: Path, written: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -101,10 +102,10 @@ def test_scenarios_are_taken_in_turn_and_names_stay_distinct(tmp_path: Path) -> 
 
 
 def test_the_reports_of_a_named_run_have_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["simulate", "run", *BURST, "--runs-dir", str(tmp_path), "--run-name", "nightly", "--no-what-if"])
+    main(["simulate", "run", *BURST, "--runs-dir", str(tmp_path), "--run-name", "nightly"])
     capsys.readouterr()
     (tmp_path / "nightly").rename(tmp_path / "elsewhere")
-    main(["report", str(tmp_path / "elsewhere"), "--json", "--no-what-if"])
+    main(["report", str(tmp_path / "elsewhere"), "--json"])
     assert json.loads(capsys.readouterr().out)["name"] == "nightly"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from harness.cli.look.report import rebuild
+from harness.cli.look.rebuilding import rebuild
 from harness.store import RunFolder
 from tests.support.e2e import ROOT, Locust
 from tests.support.prometheus_server import prometheus_with
