@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+from fnmatch import fnmatch
+from functools import cache
 
 import pytest
 from hypothesis import settings
@@ -14,7 +16,8 @@ __all__ = ["real_cluster"]
 # How long an example takes says how busy the machine is.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
-
+# Effects have tests of their own (tests/reports/test_effects.py), and cost more than most tests.
+os.environ["PIPESWARM_NO_WHAT_IF"] = "true"
 
 _USUAL, _POLITE = os.nice(0), 10
 _LOADS = ("whole-load-tests", "more-load-tests", "further-load-tests")
@@ -43,19 +46,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: rank for rank, name in enumerate((*_LOADS, "real-kubernetes"))}
     ranks = {}
     for item in items:
-        if "real_cluster" in getattr(item, "fixturenames", ()):
-            group = "real-kubernetes"
-        elif any(item.path.match(f"tests/{name}") for name in _MORE):
-            group = "more-load-tests"
-        elif any(item.path.match(f"tests/{name}") for name in _FURTHER):
-            group = "further-load-tests"
-        elif item.path.match("tests/e2e/*.py"):
-            group = "whole-load-tests"
-        else:
-            group = item.nodeid.partition("::")[0]
+        file = item.nodeid.partition("::")[0]
+        group = "real-kubernetes" if "real_cluster" in getattr(item, "fixturenames", ()) else _group_of(file)
         item.add_marker(pytest.mark.xdist_group(group))
         ranks[item] = order.get(group, len(order))
     items.sort(key=ranks.__getitem__)
+
+
+@cache
+def _group_of(file: str) -> str:
+    for group, names in ((_LOADS[1], _MORE), (_LOADS[2], _FURTHER), (_LOADS[0], ("e2e/*.py",))):
+        if any(fnmatch(file, f"tests/{name}") for name in names):
+            return group
+    return file
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names of tests go from each worker to xdist's controller: a megabyte of input is no name."""
+    return repr(val[:40]) if isinstance(val, str | bytes) and len(val) > 80 else None
 
 
 def pytest_collection_finish():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.e2e import BIN, QUICK, ROOT, free_port, serve
+from tests.support.e2e import BIN, CLEAN, QUICK, ROOT, free_port, serve
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -52,8 +52,7 @@ def place(tmp_path_factory):
 @pytest.fixture(scope="module")
 def environment():
     process, served = serve("--profile", QUICK, "--seed", "7")
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
-    yield clean | {
+    yield CLEAN | {
         "PATH": f"{BIN}:{os.environ['PATH']}",
         "KUBECONFIG": served.kubeconfig,
         "LOCUST_WEB_PORT": str(free_port()),

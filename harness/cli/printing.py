@@ -18,10 +18,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_effects(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Declare ``--no-what-if``."""
+    """Declare ``--no-what-if``, which may also be set in the environment, as in a load test."""
+    from harness.plan.environment import is_on
     from harness.plan.options import NO_WHAT_IF
 
-    NO_WHAT_IF.add_to(parser)
+    NO_WHAT_IF.add_to(parser, default=is_on("PIPESWARM_NO_WHAT_IF"))
 
 
 def show(arguments: argparse.Namespace, text: Callable[[], str], document: Callable[[], str]) -> None:

@@ -31,6 +31,11 @@ def platform_host(variable: str) -> str:
     return host
 
 
+def is_on(variable: str) -> bool:
+    """Whether the variable of a switch turns it on, by the words that Locust takes for its own."""
+    return os.environ.get(variable, "").lower() in {"1", "on", "yes", "true"}
+
+
 def default_namespace(platform: Any) -> str:
     """The namespace that the platform's own tools use where neither an option nor the manifest names one; "" for none.
 

@@ -39,7 +39,7 @@ def diagnosed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Diagn
     def diagnosis(name: str) -> Diagnosis:
         place = tmp_path_factory.mktemp("runs")
         arguments = ["--target", "argo", "--namespace", "team-a", "--runs-dir", str(place), "--run-name", name]
-        main(["import", "--no-what-if", *arguments, str(SITUATIONS / f"{name}.json")])
+        main(["import", *arguments, str(SITUATIONS / f"{name}.json")])
         return diagnose(timeline_of(place / name))
 
     return diagnosis

@@ -25,7 +25,6 @@ def simulated(place, monkeypatch, profile, *schedule):
             [
                 "simulate",
                 "run",
-                "--no-what-if",
                 "--profile",
                 profile,
                 "--runs",

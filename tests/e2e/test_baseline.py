@@ -12,9 +12,7 @@ from tests.support.e2e import QUICK
 def test_a_slower_test_ends_with_3_and_one_with_another_load_does_not_start(locust, tmp_path):
     runs = str(tmp_path / "runs")
     load = ("--schedule", "spread", "--runs", "80", "--over", "4s")
-    assert (
-        main(["simulate", "run", "--no-what-if", "--profile", QUICK, *load, "--run-name", "a", "--runs-dir", runs]) == 0
-    )
+    assert main(["simulate", "run", "--profile", QUICK, *load, "--run-name", "a", "--runs-dir", runs]) == 0
     baseline = ("--baseline", f"{runs}/a")
     slow = tmp_path / "slow.yaml"
     slow.write_text(Path(QUICK).read_text().replace("uniform: [0.2s, 0.5s]", "uniform: [1.5s, 1.8s]"))

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from tests.support.ci_templates import GITHUB, GITLAB
-from tests.support.e2e import BIN, PIPELINE, ROOT
+from tests.support.e2e import BIN, CLEAN, ROOT
+from tests.support.injection.packages import Task, pipeline
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 
@@ -17,9 +18,8 @@ def job(platform, tmp_path):
     """Runs a script as CI does, with fewer runs within seconds; nothing is installed."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/pip").symlink_to("/bin/true")
-    shutil.copy(PIPELINE, tmp_path / "pipeline.yaml")
+    (tmp_path / "pipeline.yaml").write_bytes(pipeline([Task("train")]))
     shutil.copy(ROOT / "constraints.txt", tmp_path)
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
     fixed = {"PATH": f"{tmp_path / 'bin'}:{BIN}:{os.environ['PATH']}", "PLATFORM_HOST": platform.url}
 
     def run(steps, count, objective="p95(run.duration) < 20m", **variables):
@@ -31,7 +31,7 @@ def job(platform, tmp_path):
                 "p95(run.duration) < 20m", objective
             )
             done = subprocess.run(
-                ["bash", "-eo", "pipefail", "-c", shorter], cwd=tmp_path, env=clean | fixed | variables, text=True,
+                ["bash", "-eo", "pipefail", "-c", shorter], cwd=tmp_path, env=CLEAN | fixed | variables, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
             )  # fmt: skip
             if "arrivals left late" in done.stdout:

@@ -7,7 +7,7 @@ import subprocess
 import urllib.request
 
 from harness.cli import main
-from tests.support.e2e import BIN, PIPELINE, wait_for
+from tests.support.e2e import BIN, CLEAN, PIPELINE, wait_for
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 ROWS = "id,scenario_name\n7,north\n8,south\n9,north\n"
@@ -40,8 +40,7 @@ def launched(container, parameters, place):
     words = [pattern.sub(fill, word) for word in (*container["command"], *container["args"])]
     assert not any("{{" in word for word in words)
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
-    return subprocess.run(words, env={**clean, "PATH": path}, cwd=place, capture_output=True, text=True, check=False)
+    return subprocess.run(words, env={**CLEAN, "PATH": path}, cwd=place, capture_output=True, text=True, check=False)
 
 
 def test_its_step_starts_a_run_for_each_row_and_leaves_the_run_folder(platform, tmp_path, monkeypatch, capsys):

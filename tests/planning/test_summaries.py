@@ -43,7 +43,7 @@ def test_a_kept_summary_is_what_is_computed(folder, computed):
 
 
 def test_a_report_keeps_the_summary(folder, computed):
-    main(["report", str(folder.path), "--no-what-if", "--quiet"])
+    main(["report", str(folder.path), "--quiet"])
     summary_of(folder.path)
     assert len(computed) == 1
 

@@ -64,9 +64,13 @@ def test_without_predictions_there_are_no_bars_and_the_report_says_why(result, e
     assert ("does not reproduce" in shown) == (effects is not None)
 
 
-def test_the_same_folder_gives_the_same_effects_and_they_can_be_left_out(folder, result):
+def test_the_same_folder_gives_the_same_effects_and_they_can_be_left_out(folder, result, monkeypatch):
+    monkeypatch.delenv("PIPESWARM_NO_WHAT_IF")
     assert main(["report", str(folder.path), "--quiet"]) == 0
     first = json.loads((folder.path / "report.json").read_bytes())
     assert first["effects"] == json.loads(document.render(result))["effects"]
     assert main(["report", str(folder.path), "--quiet", "--no-what-if"]) == 0
+    assert json.loads((folder.path / "report.json").read_bytes())["effects"] is None
+    monkeypatch.setenv("PIPESWARM_NO_WHAT_IF", "true")
+    assert main(["report", str(folder.path), "--quiet"]) == 0
     assert json.loads((folder.path / "report.json").read_bytes())["effects"] is None

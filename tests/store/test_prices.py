@@ -30,22 +30,22 @@ def cost(folder):
 
 
 def test_a_given_price_adds_costs_to_the_report_and_is_kept(folder):
-    assert main(["report", str(folder.path), "--no-what-if", "--quiet"]) == 0
+    assert main(["report", str(folder.path), "--quiet"]) == 0
     assert cost(folder) is None
-    assert main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "train=0.36"]) == 0
+    assert main(["report", str(folder.path), "--quiet", "--price", "train=0.36"]) == 0
     charges = json.loads((folder.path / "report.json").read_bytes())["charges"]
     assert charges["cost"] == pytest.approx(0.36 * charges["node_hours"], rel=1e-5)
     before = (folder.path / "report.html").read_bytes()
-    assert main(["report", str(folder.path), "--no-what-if", "--quiet"]) == 0
+    assert main(["report", str(folder.path), "--quiet"]) == 0
     assert (folder.path / "report.html").read_bytes() == before
 
 
 def test_given_prices_accumulate_and_replace_recorded_ones(folder):
-    main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "train=0.36"])
+    main(["report", str(folder.path), "--quiet", "--price", "train=0.36"])
     assert prices(folder) == {"train": 0.36, "spot": 0.5}
-    main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "spot=0.1"])
+    main(["report", str(folder.path), "--quiet", "--price", "spot=0.1"])
     assert prices(folder) == {"train": 0.36, "spot": 0.1}
-    main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "2"])
+    main(["report", str(folder.path), "--quiet", "--price", "2"])
     assert prices(folder) == {"train": 0.36, "spot": 0.1}  # those that are named stay
 
 
@@ -58,12 +58,12 @@ def test_what_opencost_measured_is_the_price_of_nodes_without_another(tmp_path):
     ]
     folder = story.write(tmp_path)
     assert prices(folder) == {"train": pytest.approx(0.3), "spot": 0.5}
-    main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "train=0.36"])
+    main(["report", str(folder.path), "--quiet", "--price", "train=0.36"])
     assert prices(folder) == {"train": 0.36, "spot": 0.5}
 
 
 def test_a_price_without_a_pool_is_that_of_every_pool(folder):
-    main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "0.2"])
+    main(["report", str(folder.path), "--quiet", "--price", "0.2"])
     assert prices(folder) == {"train": 0.2, "spot": 0.2}
 
 
@@ -82,7 +82,7 @@ def test_a_file_of_prices_names_pools_or_machine_types(tmp_path, text, known):
     story.node("spot-0", -60.0, 0.0, pool="spot", price=0.5)
     folder = story.write(tmp_path)
     (tmp_path / "prices.yaml").write_text(text)
-    assert main(["report", str(folder.path), "--no-what-if", "--quiet", "--prices", str(tmp_path / "prices.yaml")]) == 0
+    assert main(["report", str(folder.path), "--quiet", "--prices", str(tmp_path / "prices.yaml")]) == 0
     assert prices(folder) == known
     report = json.loads((folder.path / "report.json").read_bytes())
     paid = [part["cost"] for part in report["allocated"]]
@@ -105,12 +105,12 @@ def test_the_currency_of_a_file_stands_beside_the_costs_and_stays(folder, tmp_pa
 )
 def test_a_file_without_prices_is_rejected(folder, tmp_path, text):
     (tmp_path / "prices.yaml").write_text(text)
-    assert main(["report", str(folder.path), "--no-what-if", "--prices", str(tmp_path / "prices.yaml")]) == 2
+    assert main(["report", str(folder.path), "--prices", str(tmp_path / "prices.yaml")]) == 2
     assert not (folder.path / "prices.json").exists()
 
 
 def test_an_unknown_pool_is_rejected_with_the_known_ones(folder, capsys):
-    assert main(["report", str(folder.path), "--no-what-if", "--price", "trian=0.36"]) == 2
+    assert main(["report", str(folder.path), "--price", "trian=0.36"]) == 2
     assert "spot, train" in capsys.readouterr().err
     assert not (folder.path / "prices.json").exists()
 

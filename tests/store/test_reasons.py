@@ -39,14 +39,14 @@ def test_a_row_of_one_s_own_names_the_cause_and_stays_with_the_run(folder: RunFo
     own = tmp_path / "own.yaml"
     own.write_text(ROW)
     assert "feature-store-down" not in {each.name for each in diagnose(timeline_in(folder)).findings}
-    main(["report", str(folder.path), "--reasons", str(own), "--quiet", "--no-what-if"])
+    main(["report", str(folder.path), "--reasons", str(own), "--quiet"])
     first = diagnose(timeline_in(folder)).findings[0]
     assert first.name == "feature-store-down"
     assert first.title == "The feature store has lost the column price: 10 of 40 runs failed"
     assert first.commands == ("kubectl get pods -n features",)
     own.unlink()
     report = (folder.path / "report.json").read_bytes()
-    main(["report", str(folder.path), "--quiet", "--no-what-if"])
+    main(["report", str(folder.path), "--quiet"])
     assert (folder.path / "report.json").read_bytes() == report
 
 

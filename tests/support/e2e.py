@@ -23,8 +23,8 @@ BIN = Path(sys.executable).parent
 QUICK = str(ROOT / "tests/e2e/quick.yaml")
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 FEW = ("--scenarios", str(ROOT / "tests/e2e/few.csv"))  # where it doesn't matter, none are generated
-_CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
-_CLEAN["PIPESWARM_NO_WHAT_IF"] = "true"  # effects have tests of their own, and cost more than most tests
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
+CLEAN["PIPESWARM_NO_WHAT_IF"] = "true"  # as in tests/conftest.py
 
 
 def free_port() -> int:
@@ -82,7 +82,7 @@ class Locust:
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.place,
-            env={**_CLEAN, **environment},
+            env={**CLEAN, **environment},
             start_new_session=True,
         )
         self.processes.append(process)
@@ -101,7 +101,7 @@ class Locust:
         return Finished(code, out, err, folders[-1] if folders else None)
 
     def _run(self, arguments: Sequence[str], timeout: float, environment: Mapping[str, str]) -> Finished:
-        return self._finished(*forked_locust.run(self._all(arguments), self.place, {**_CLEAN, **environment}, timeout))
+        return self._finished(*forked_locust.run(self._all(arguments), self.place, {**CLEAN, **environment}, timeout))
 
     def headless(
         self, *arguments: str, timeout: float = 120, within: Sequence[str] = (), **environment: str

@@ -136,9 +136,7 @@ def test_advice_from_a_test_with_too_few_retries_keeps_the_next_one_below_its_li
     (tmp_path / "before.yaml").write_bytes(on_spot(retries=1))
     given = {"profile": tmp_path / "pools.yaml", "pipeline": tmp_path / "before.yaml", "runs": 60,
              "runs-dir": tmp_path, "run-name": "before", "slo": "failed_ratio < 10%"}  # fmt: skip
-    assert (
-        main(["simulate", "run", "--no-what-if", "--quiet", *(f"--{key}={value}" for key, value in given.items())]) == 3
-    )
+    assert main(["simulate", "run", "--quiet", *(f"--{key}={value}" for key, value in given.items())]) == 3
     folder = tmp_path / "before"
     told = json.loads((folder / "report.json").read_bytes())
     assert told["ledger"]["failed"] > 0.2 * 60

@@ -110,7 +110,6 @@ def test_a_test_whose_scenarios_repeat_is_valid_only_without_the_cache(tmp_path,
     command = [
         "simulate",
         "run",
-        "--no-what-if",
         "--schedule",
         "spread",
         "--runs",

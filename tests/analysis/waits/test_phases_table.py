@@ -35,17 +35,17 @@ def test_lengths_add_up_to_each_runs_wait(tmp_path):
 
 def test_the_report_leaves_the_table_in_the_folder_the_same_each_time(tmp_path, capsys):
     folder = story().write(tmp_path)
-    main(["report", str(folder.path), "--no-what-if", "--quiet"])
+    main(["report", str(folder.path), "--quiet"])
     path = folder.path / "tables/phases.parquet"
     first = path.read_bytes()
     assert pd.read_parquet(path)["length_s"].sum() == pytest.approx(14.0)
-    main(["report", str(folder.path), "--no-what-if", "--quiet"])
+    main(["report", str(folder.path), "--quiet"])
     assert path.read_bytes() == first
 
 
 def test_without_runs_there_is_an_empty_table(tmp_path):
     folder = Story(intended=0).write(tmp_path)
-    main(["report", str(folder.path), "--no-what-if", "--quiet"])
+    main(["report", str(folder.path), "--quiet"])
     assert list(pd.read_parquet(folder.path / "tables/phases.parquet").columns) == [
         "seq",
         "run",

@@ -209,10 +209,8 @@ def test_one_variant_is_not_a_comparison(capsys):
 def hetida(tmp_path_factory):
     place = tmp_path_factory.mktemp("hetida")
     common = ["--profile=hetida-pattern-3", "--runs=300", f"--runs-dir={place}", "--quiet"]
-    assert main(["simulate", "run", "--no-what-if", *common, "--schedule=burst", "--run-name=burst"]) == 0
-    assert (
-        main(["simulate", "run", "--no-what-if", *common, "--schedule=spread", "--over=90s", "--run-name=spread"]) == 0
-    )
+    assert main(["simulate", "run", *common, "--schedule=burst", "--run-name=burst"]) == 0
+    assert main(["simulate", "run", *common, "--schedule=spread", "--over=90s", "--run-name=spread"]) == 0
     return place
 
 

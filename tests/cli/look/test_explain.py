@@ -302,7 +302,7 @@ def test_a_hostile_store_gives_a_report_or_one_sentence(
         return 200, {"status": "success", "data": NAMES if path.endswith("/values") else hostile(kind)}
 
     with Served(answer) as store:
-        options = ("--since", "1h ago", "--prometheus", store.url, "--runs-dir", str(tmp_path), "--no-what-if")
+        options = ("--since", "1h ago", "--prometheus", store.url, "--runs-dir", str(tmp_path))
         code = main(["explain", *options, "--run-name", "r"])
     said = "".join(capsys.readouterr())
     assert code in {0, 4, 5}, said
