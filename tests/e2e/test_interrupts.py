@@ -35,7 +35,7 @@ def test_while_a_test_is_prepared_nothing_is_left_behind(locust):
     ("number", "moment", "load"),
     [
         (signal.SIGTERM, "dispatching", ("--schedule", "constant", "--rate", "2/s", "--for", "10m")),
-        (signal.SIGINT, "draining", ("--schedule", "burst", "--runs", "60")),
+        (signal.SIGINT, "draining", ("--schedule", "burst", "--runs", "20")),
     ],
     ids=["SIGTERM while dispatching", "SIGINT while draining"],
 )

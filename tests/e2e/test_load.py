@@ -52,17 +52,17 @@ def test_the_run_folder_has_the_pipeline_as_given_and_as_prepared(burst):
 
 def test_a_sealed_run_is_reported_again_byte_for_byte_without_a_platform(burst):
     first = documents(burst.folder)
-    again = pipeswarm("report", burst.folder, "--no-what-if")
+    again = pipeswarm("report", burst.folder)
     assert again.returncode == burst.code == 0, again.stderr
     assert documents(burst.folder) == first
-    told = pipeswarm("report", burst.folder, "--no-what-if", "--json")
+    told = pipeswarm("report", burst.folder, "--json")
     assert json.loads(told.stdout) == json.loads(first["report.json"])
-    assert pipeswarm("report", burst.folder, "--no-what-if", "--quiet").stdout == ""
+    assert pipeswarm("report", burst.folder, "--quiet").stdout == ""
 
 
-def test_the_pipeline_is_uploaded_only_once_for_several_tests(locust, platform):
+def test_the_pipeline_is_uploaded_only_once_for_several_tests(locust, shared_platform):
     for _ in range(2):
-        finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
+        finished = locust.headless("--host", shared_platform.url, "--pipeline", PIPELINE, "--runs", "1")
         assert [row["outcome"] for row in finished.rows()] == ["accepted"], finished.err
     plans = [RunFolder.open(path).read_plan() for path in sorted((locust.place / "runs").iterdir())]
     assert len({plan.target_options["version_id"] for plan in plans}) == 1

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-_ROWS: list[dict[str, Any]] = yaml.safe_load(files("harness.reasons").joinpath("reasons.yaml").read_text())["reasons"]
+_TEXT = files("harness.reasons").joinpath("reasons.yaml").read_text()
+_ROWS: list[dict[str, Any]] = yaml.load(_TEXT, yaml.CSafeLoader)["reasons"]  # in C: each process of the tests reads it
 _KEYS = (
     "name", "source", "about", "reason", "pattern", "general", "cause", "layer", "effect", "yields_to", "nodes_help", "beside", "fix",
     "show", "change", "link", "seen", "examples", "counter",

@@ -128,6 +128,11 @@ class Story:
         )
 
     def write(self, runs_dir: Path, name: str = "test") -> RunFolder:
+        folder = self.record(runs_dir, name)
+        seal(folder)
+        return folder
+
+    def record(self, runs_dir: Path, name: str = "test") -> RunFolder:
         folder = RunFolder.create(runs_dir, name)
         folder.write_plan(self.plan())
         with folder.recorder() as recorder:
@@ -135,11 +140,10 @@ class Story:
                 recorder.write(Event(T0, "Test", "test", "Started"))
             for record in self.records:
                 recorder.write(record)
-        seal(folder)
         return folder
 
     def timeline(self, runs_dir: Path) -> Timeline:
-        folder = self.write(runs_dir)
+        folder = self.record(runs_dir)  # tests of the store prove that sealed tables hold the same
         return Timeline.from_frames(folder.read_plan(), load(folder))
 
 
