@@ -28,7 +28,7 @@ from harness.model.experiment import Experiment, Question, Result
 from harness.planning import simulated_burst as simulated
 from harness.planning.experiment import answers, next_point
 from harness.planning.observations import read_observations
-from harness.simulator.profile import Profile
+from harness.simulator.profile import Pool, Profile
 from harness.simulator.profile.file import load_profile
 from tests.support.injection.installations import draw
 
@@ -212,7 +212,7 @@ def drawn_platform(seed: int, number: int) -> Iterator[Prediction]:
     if profile.hetida is not None or any(pool.gpu for pool in profile.pools):
         return
     request = max(step.requests_cpu for step in profile.steps)
-    room = min(MOST_AT_ONCE, max(1, int((simulated.pool_of_steps(profile, pipeline).cpu - 0.3) / request)))
+    room = min(MOST_AT_ONCE, max(1, int((main_pool(profile, pipeline).cpu - 0.3) / request)))
     profile = with_room(profile, pipeline, room * request + 0.3)
 
     def took(runs: int, nodes: int) -> float | None:
@@ -239,9 +239,14 @@ def drawn_platform(seed: int, number: int) -> Iterator[Prediction]:
         yield Prediction(beyond, inside[0], error, float(np.log(high / low)), inside[1], float(np.log(most / least)))
 
 
+def main_pool(profile: Profile, pipeline: bytes) -> Pool:
+    """The pool that takes most steps of the pipeline."""
+    return simulated.main_pool(profile, simulated.steps_of(pipeline))
+
+
 def with_room(profile: Profile, pipeline: bytes, cores: float) -> Profile:
     """The profile with machines of so many cores for the steps."""
-    main = simulated.pool_of_steps(profile, pipeline)
+    main = main_pool(profile, pipeline)
     return replace(profile, pools=tuple(replace(p, cpu=cores) if p is main else p for p in profile.pools))
 
 

@@ -93,9 +93,10 @@ def in_process(rows: int, output: Path) -> Callable[[], object]:
     from generators.formats import Csv
     from generators.generate import Job, generate
     from generators.sources import Sources
-    from generators.spec import load_spec
+    from generators.spec import read_spec
+    from harness.documents import read_yaml
 
-    spec = load_spec(SPEC)
+    spec = read_spec(read_yaml(SPEC))
 
     def work() -> None:
         output.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ import orjson
 
 from generators.kinds import Kind, kinds
 from generators.kinds.derived import Conditional
-from harness.documents import Document, Place, parse_yaml, read_yaml
+from harness.documents import Document, Place, parse_yaml
 
 # The keys that the definition of every kind may have.
 OPTIONS = frozenset({"nullable", "hidden", "correlation", "unique", "description"})
@@ -63,19 +63,6 @@ def default_spec() -> Spec:
     """The built-in spec of training scenarios, used when none is given."""
     path = Path(__file__).parent / "default.scenario.yaml"
     return read_spec(parse_yaml(path.read_text(encoding="utf-8"), path.name, path.parent))
-
-
-def load_spec(path: Path) -> Spec:
-    """Read a spec from a YAML file.
-
-    Raises:
-        ConfigError: the file can't be read, or is invalid; the message names line and key.
-    """
-    from generators.schema import validate
-
-    document = read_yaml(path)
-    validate(document)
-    return read_spec(document)
 
 
 def read_spec(document: Document) -> Spec:
@@ -194,7 +181,7 @@ def _read_conditional(raw: Mapping[str, Any], place: Place) -> tuple[Kind, Mappi
 def _read_case(raw: object, place: Place) -> Kind:
     kind, nullable = read_inner(raw, place)
     if nullable:
-        raise (place / "nullable").error("a case can't be nullable", "put nullable beside `by`")
+        raise (place / "nullable").error("a case can't be nullable", "put nullable next to `by`")
     return kind
 
 

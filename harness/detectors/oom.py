@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.analysis.timeline import Bools, Timeline, floats
 from harness.analysis.waits.failures import Failure, own_events
-from harness.analysis.waits.stated import failed_for_others, failures_for
+from harness.analysis.waits.stated import failed_for, failures_for
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke, slowed
 from harness.detectors.error_texts import require_reasons
@@ -34,8 +34,8 @@ _MI = 2**20
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Containers killed for memory, whether or not a retry saved the run; pods of others' runs don't count."""
-    own, others = own_events(timeline), failed_for_others(timeline, NAME)
-    told = timeline.runs["run"].iloc[sorted(others)]
+    own, others = own_events(timeline), (row.name for row in timeline.catalogue.rows if not row.general)
+    told = timeline.runs["run"].iloc[sorted(failed_for(timeline, *{*others} - {NAME}))]
     killed = own[_is_killed(own) & ~own["run"].isin(told).to_numpy(dtype=bool)]
     failed = failures_for(timeline, NAME)
     found = [_of_steps(timeline, killed, failed)] if len(killed) or failed else []

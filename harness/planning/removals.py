@@ -192,12 +192,6 @@ _OF_KFP: Mapping[str, Fix] = {
 # autoscaler adds them: a higher maximum and a quicker autoscaler. A finding that names adapters or nodes is true if
 # quicker adapters, or more machines from the start, help.
 GOES_BY: Mapping[str, str] = {_ADAPTER_LIMIT: "adapter-slow", _NODES_LIMIT: "nodes-exhausted"}
-# Findings that name an injected fault more precisely than its name, and are removed with it.
-MORE_PRECISE: Mapping[str, str] = {
-    "controller-qps": "controller-backlog",
-    "autoscaler-at-max": "nodes-exhausted",
-    "steps-end-late": "store-slow",  # as precise as it can be where the store itself is not observed
-}
 # Findings that say the same as another one.
 _SAME_AS: Mapping[str, str] = {"workflows-postponed": "parallelism-cap"}
 # What is simulated in place of a finding's fix.

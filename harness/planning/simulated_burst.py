@@ -102,8 +102,8 @@ def with_nodes(profile: Profile, nodes: int, package: bytes, pool: str = "") -> 
         was = profile.hetida.runtime
         runtime = replace(was, replicas=nodes, nodes=ceil(nodes * was.nodes / was.replicas))
         return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
-    steps = _steps(package)
-    main = _main_pool(profile, steps)
+    steps = steps_of(package)
+    main = main_pool(profile, steps)
     others = [step for step in steps if not _takes(main, step)]
 
     def resized(pool: Pool) -> Pool:
@@ -132,16 +132,12 @@ def _with_pool(profile: Profile, nodes: int, pool: str) -> Profile:
     return replace(profile, pools=tuple(sized))
 
 
-def pool_of_steps(profile: Profile, package: bytes) -> Pool:
-    """The pool that takes most steps of a compiled pipeline, by selectors, tolerations and requests; then the largest.
+def steps_of(package: bytes) -> list[Shape]:
+    """The shapes of a compiled pipeline's steps.
 
     Raises:
-        ConfigError: none takes any, or the pipeline can't be read.
+        ConfigError: the pipeline can't be read.
     """
-    return _main_pool(profile, _steps(package))
-
-
-def _steps(package: bytes) -> list[Shape]:
     try:
         spec, platform = parse_package(package)
     except RpcError as error:
@@ -149,7 +145,13 @@ def _steps(package: bytes) -> list[Shape]:
     return [plan.container.shape for plan in flatten(spec, platform, {}, 1).plans if plan.role == EXECUTOR]
 
 
-def _main_pool(profile: Profile, steps: Sequence[Shape]) -> Pool:
+def main_pool(profile: Profile, steps: Sequence[Shape]) -> Pool:
+    """The pool that takes most of the steps, by selectors, tolerations and requests; then the largest.
+
+    Raises:
+        ConfigError: none takes any.
+    """
+
     def suits(pool: Pool) -> tuple[int, int, int]:
         taken = [step for step in steps if _takes(pool, step)]
         # Machines with GPUs are for the steps that need one, even if others could run there.

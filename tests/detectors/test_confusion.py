@@ -4,7 +4,7 @@ import pytest
 
 from harness.detectors import detectors, diagnose
 from harness.model.phases import PULLING, RUNNING
-from harness.planning.removals import FIXED, MORE_PRECISE
+from harness.planning.removals import FIXED
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from tests.support.injection.case import Case, profile_of, simulated
@@ -12,6 +12,7 @@ from tests.support.injection.cases import CASES, CONTROLS
 from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import (
     HARMLESS,
+    MORE_PRECISE,
     Answer,
     Truth,
     bottlenecks,

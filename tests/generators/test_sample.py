@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from generators.cli import main
-from generators.spec import load_spec
+from generators.spec import read_spec
+from harness.documents import read_yaml
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +133,7 @@ def test_any_sample_yields_a_spec_that_works(tmp_path_factory, rows):
     with (base / "s.csv").open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([["a", "b c"], *rows])
     assert main(["--from-csv", str(base / "s.csv"), "--write-spec", str(base / "l.yaml"), "--quiet"]) == 0
-    assert load_spec(base / "l.yaml").columns == ["id", "scenario_name", "a", "b c"]
+    assert read_spec(read_yaml(base / "l.yaml")).columns == ["id", "scenario_name", "a", "b c"]
     assert main(["--spec", str(base / "l.yaml"), "--n", "20", "-o", str(base / "n.csv"), "--quiet"]) == 0
     assert len(table(base / "n.csv")) == 20
 

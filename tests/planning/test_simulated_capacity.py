@@ -83,7 +83,7 @@ def test_a_size_is_simulated_once_for_all_answers_and_as_many_are_expected_as_ar
     asked = []
 
     def duration_s(profile, pipeline, runs, seed):
-        nodes = simulated_burst.pool_of_steps(profile, pipeline).initial
+        nodes = simulated_burst.main_pool(profile, simulated_burst.steps_of(pipeline)).initial
         asked.append((runs, nodes, seed))
         return 60.0 * runs / nodes + seed
 

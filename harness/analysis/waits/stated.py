@@ -368,12 +368,6 @@ def words_of(timeline: Timeline, *names: str) -> str:
     return next((parsed(by_name[name].example)[2] for name in names if name in by_name), "")
 
 
-def failed_for_others(timeline: Timeline, *names: str) -> set[int]:
-    """Rows of runs that failed for a cause that was stated, other than those of these names."""
-    known = (each for each in causes(timeline) if each.row and not each.row.general and each.row.name not in names)
-    return {run for cause in known for run in cause.failed}
-
-
 def blocked(cause: Cause) -> set[int]:
     """Rows of runs that are blocked until someone intervenes."""
     return cause.stuck if cause.row and cause.row.effect == BLOCKS else set()

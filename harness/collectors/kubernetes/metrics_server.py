@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from harness.collectors.collector import Observation
@@ -19,6 +18,8 @@ from harness.model.units import parse_quantity
 
 _API = "/apis/metrics.k8s.io/v1beta1"
 _NOT_FOUND, _FORBIDDEN = 404, 403
+_METRICS = {"node": (NODE_CPU_CORES, NODE_MEMORY_BYTES), "pod": (POD_CPU_CORES, POD_MEMORY_BYTES)}
+_Key = tuple[str, str]  # namespace and name
 
 
 class MetricsServer:
@@ -31,8 +32,9 @@ class MetricsServer:
         self._polling = Polling(SourceHealth("metrics-server", observation.journal), self._read, every_s)
         namespace = observation.settings.namespace
         self._target = observation.plan.target
-        self._pods = f"{_API}/namespaces/{namespace}/pods" if namespace else f"{_API}/pods"
-        self._recorded: dict[tuple[str, str], int] = {}  # in the latest look, by namespace and name
+        self._path = f"{_API}/namespaces/{namespace}/pods" if namespace else f"{_API}/pods"
+        # When the newest sample of each object was taken (UTC ns), of the latest look: who is gone is forgotten.
+        self._newest: dict[str, dict[_Key, int]] = {"node": {}, "pod": {}}
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
@@ -43,52 +45,40 @@ class MetricsServer:
         return LiveObserver(metrics_server=not self._polling.lost) if self._polling.looked else None
 
     def _read(self) -> None:
-        shown: dict[tuple[str, str], int] = {}
         try:
-            self._read_nodes(shown)
-            self._read_pods(shown)
-            self._recorded = shown
+            self._newest["node"] = self._record("node", self._items(f"{_API}/nodes"))
+            self._newest["pod"] = self._record("pod", self._pods())
         except UnreachableError as error:
             if error.status in {_NOT_FOUND, _FORBIDDEN}:
                 why = f"metrics-server is not installed, or access is denied: {error}"
                 raise UnreachableError(why, error.status) from error
             raise
 
-    def _read_nodes(self, shown: dict[tuple[str, str], int]) -> None:
-        for item in self._api.get(f"{_API}/nodes").get("items") or ():
-            name = str(item["metadata"]["name"])
-            if at := self._new_sample(shown, "", name, item):
-                usage, labels = [item.get("usage") or {}], {"node": name}
-                self._write(Sample(NODE_CPU_CORES, at, 0.0, labels), usage, "cpu")
-                self._write(Sample(NODE_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
+    def _items(self, path: str, **query: str) -> Iterable[Mapping[str, Any]]:
+        return self._api.get(path, query).get("items") or ()
 
-    def _read_pods(self, shown: dict[tuple[str, str], int]) -> None:
-        """Of the runs' pods; where a service executes the runs, of its replicas."""
-        own = has_replicas(self._target)
-        asked = {} if own else {"labelSelector": label_of(self._target)}
-        for item in self._api.get(self._pods, asked).get("items") or ():
-            metadata = item["metadata"]
-            name = str(metadata["name"])
-            if own and not is_replica(self._target, name):
-                continue
-            if at := self._new_sample(shown, str(metadata.get("namespace", "")), name, item):
-                usage, labels = [each.get("usage") or {} for each in item.get("containers") or ()], {"pod": name}
-                self._write(Sample(POD_CPU_CORES, at, 0.0, labels), usage, "cpu")
-                self._write(Sample(POD_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
+    def _pods(self) -> Iterable[Mapping[str, Any]]:
+        """The runs' pods; where a service executes the runs, its replicas."""
+        if not has_replicas(self._target):
+            return self._items(self._path, labelSelector=label_of(self._target))
+        return (pod for pod in self._items(self._path) if is_replica(self._target, str(pod["metadata"]["name"])))
 
-    def _new_sample(self, shown: dict[tuple[str, str], int], namespace: str, name: str, item: Mapping[str, Any]) -> int:
-        """When the sample was taken, UTC ns; 0 when it has been recorded."""
-        taken = stamp(item.get("timestamp"))
-        at = taken.at if taken else self._journal.now()
-        before = self._recorded.get((namespace, name), 0)
-        shown[namespace, name] = self._recorded[namespace, name] = max(before, at)
-        return at if at > before else 0
-
-    def _write(self, sample: Sample, usage: Iterable[Mapping[str, str]], resource: str) -> None:
-        """Record `sample` with the sum of the containers' usage as its value, if any is known."""
-        known = [parse_quantity(each[resource]) for each in usage if each.get(resource) is not None]
-        if known:
-            self._journal.write(replace(sample, value=sum(known)))
+    def _record(self, kind: str, items: Iterable[Mapping[str, Any]]) -> dict[_Key, int]:
+        """Record the samples that are newer than at the last look; returns when each object's newest was taken."""
+        newest = {}
+        for item in items:
+            key = str(item["metadata"].get("namespace", "")), str(item["metadata"]["name"])
+            taken = stamp(item.get("timestamp"))
+            at, before = taken.at if taken else self._journal.now(), self._newest[kind].get(key, 0)
+            newest[key] = max(before, at)
+            if at > before:
+                # A node's usage is its own, a pod's that of its containers.
+                usage = [each.get("usage") or {} for each in item.get("containers") or (item,)]
+                for metric, resource in zip(_METRICS[kind], ("cpu", "memory"), strict=True):
+                    known = [parse_quantity(each[resource]) for each in usage if each.get(resource) is not None]
+                    if known:
+                        self._journal.write(Sample(metric, at, sum(known), {kind: key[1]}))
+        return newest
 
 
 def open_collector(observation: Observation) -> MetricsServer:

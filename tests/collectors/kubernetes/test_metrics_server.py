@@ -1,5 +1,6 @@
 """Each sample of metrics-server is recorded once, and of pods that it shows no longer nothing is kept."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +23,25 @@ def usage(name: str, second: int) -> dict[str, Any]:
 
 
 def test_a_sample_is_recorded_once_and_pods_that_are_gone_are_forgotten(tmp_path: Path) -> None:
-    looks = [[("a", 1), ("b", 1)], [("a", 1), ("b", 2)], [("b", 2), ("c", 3)]]
-    at_present: list[tuple[str, int]] = []
+    """What is forgotten would be recorded again if it came back."""
+    looks = [[("a", 1), ("b", 1)], [("a", 1), ("b", 2)], [("b", 2), ("c", 3)], [("a", 1), ("b", 2)]]
+    stop = threading.Event()
 
     def answer(path: str, _: dict[str, str]) -> tuple[int, Any]:
-        return 200, {"items": [usage(*each) for each in at_present] if path.endswith("/pods") else []}
+        items = [usage(*each) for each in looks.pop(0)] if path.endswith("/pods") else []
+        if len(looks) == 1:  # it looks once more when it is stopped
+            stop.set()
+        return 200, {"items": items}
 
     folder = RunFolder.create(tmp_path, "r")
     with Served(answer) as cluster, folder.recorder() as recorder:
         plan = plan_observation("kfp", "", {}, 0)
-        settings = ObserverSettings("", kubeconfig=kubeconfig(tmp_path / "config", cluster.url))
-        server = MetricsServer(
+        settings = ObserverSettings("", kubeconfig=kubeconfig(tmp_path / "config", cluster.url), resources_every_s=0.0)
+        MetricsServer(
             Observation(
                 folder=folder, plan=plan, target=KfpTarget(plan.target_options), settings=settings,
                 journal=Journal(recorder),
             )
-        )  # fmt: skip
-        for look in looks:
-            at_present[:] = look
-            server._read()
+        ).collect(stop)  # fmt: skip
     recorded = [each.labels["pod"] for each in folder.records(Sample) if each.metric == POD_CPU_CORES]
-    assert recorded == ["a", "b", "b", "c"]
-    assert len(server._recorded) == 2
+    assert recorded == ["a", "b", "b", "c", "a"]

@@ -23,7 +23,7 @@ from harness.detectors import diagnose
 from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
 from harness.model.phases import LIST_SECONDS, PULLING, SUCCEEDED
-from harness.planning.removals import GOES_BY, MORE_PRECISE, causes, fixes
+from harness.planning.removals import GOES_BY, causes, fixes
 from tests.support.injection.case import Case, profile_of, records, run_in, simulated
 from tests.support.injection.installations import Installation
 from tests.support.injection.live import midway
@@ -43,6 +43,13 @@ _HELPS = 0.5  # of that, for a finding to be true
 _AS_GOOD = 0.8  # of the best removal's gain
 _PATIENCE = 2.0  # times the longest run, or pull, that ended
 _EARLY = (0.3, 0.6)  # shares of the test's time at which the live view is judged
+
+# Findings that name an injected fault more precisely than its name, and are removed with it.
+MORE_PRECISE = {
+    "controller-qps": "controller-backlog",
+    "autoscaler-at-max": "nodes-exhausted",
+    "steps-end-late": "store-slow",  # as precise as it can be where the store itself is not observed
+}
 
 
 @dataclass(frozen=True)
