@@ -24,20 +24,20 @@ USES = {Capability.NODE_CPU: "the difference between slow adapters and the runti
 FAULTS = ("adapter-slow",)
 OVERSTATED_EARLY = True  # the first executions find idle workers: most of their time is loading
 
-_SHARE = 0.3
-_GROWN = 0.2  # of the time is enough where loading became slow while nothing else prolonged it
-_COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
-_QUEUED = 0.1  # of all time: shorter queues do not prolong loading
-_MUCH = 0.35  # of all time is enough where no execution waits for a worker: nothing else prolongs loads
-_MOSTLY = 0.4  # of all time spent moving data: whatever else there is, it takes that long
-_HALF = 0.5  # of all time would be saved without loads: worth naming beside overloaded workers
-_CERTAIN = 0.8  # of what is saved: how long loads take where others interrupt them is an upper bound
-_UNDISTURBED = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
+_MIN_SHARE_OF_TIME = 0.3
+_MIN_SHARE_AFTER_RISE = 0.2  # of the time is enough where loading became slow while nothing else prolonged it
+_MIN_COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
+_MIN_QUEUED = 0.1  # of all time: shorter queues do not prolong loading
+_MIN_SHARE_UNDISTURBED = 0.35  # of all time, where no execution waits for a worker: nothing else prolongs loads
+_MAX_MOVING = 0.4  # of all time spent moving data: whatever else there is, it takes that long
+_MIN_GAIN = 0.5  # of all time would be saved without loads: worth naming beside overloaded workers
+_CERTAIN_SHARE = 0.8  # of what is saved: how long loads take where others interrupt them is an upper bound
+_MAX_WAITING = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
 _GREW, _CHANCE = 2.0, 1e-3  # times as long as before, and how often that is by chance
-_FEW = 10  # loads of a replica
+_MIN_LOADS = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
-_PROBED = 0.3  # of a load's time
-_SURE, _UNSURE, _BESIDE, _HARDLY = 0.85, 0.6, 0.4, 0.3
+_MIN_SHARE_PROBED = 0.3  # of a load's time
+_CONFIDENCE, _CONFIDENCE_UNPROBED, _CONFIDENCE_IF_OVERLOADED, _CONFIDENCE_IF_PARSING = 0.85, 0.6, 0.4, 0.3
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -59,24 +59,24 @@ def detect(timeline: Timeline) -> list[Finding]:
     loading, computing = _loading(done), float(np.median(done.computing))
     workers = saturation(timeline)
     computed = float(done.computing.sum()) / max(float(waits(timeline).total.sum()), 1e-9)
-    undisturbed = workers.waiting < _UNDISTURBED
-    plain = share >= _MUCH and (undisturbed or not workers.measured)
-    grew = _rise(done) if undisturbed and share >= _GROWN else None
-    longer = share >= _SHARE and (loading > computing or workers.moving > computed)
+    undisturbed = workers.waiting < _MAX_WAITING
+    plain = share >= _MIN_SHARE_UNDISTURBED and (undisturbed or not workers.measured)
+    grew = _rise(done) if undisturbed and share >= _MIN_SHARE_AFTER_RISE else None
+    longer = share >= _MIN_SHARE_OF_TIME and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):
         return []
     replayed = None if _short_of_cores(timeline, workers) else replay(timeline)
     gain = replayed.without_loads if replayed is not None else _gain(timeline, workers)
-    busy = workers.computing > _COMPUTING
-    overloaded = queued >= _QUEUED and workers.moving < _MOSTLY and (busy or _idle_workers(timeline, done))
-    if overloaded and gain < _HALF:
+    busy = workers.computing > _MIN_COMPUTING
+    overloaded = queued >= _MIN_QUEUED and workers.moving < _MAX_MOVING and (busy or _idle_workers(timeline, done))
+    if overloaded and gain < _MIN_GAIN:
         return []
     confidence, reason = _attribution(timeline, done, loading)
-    confidence = min(confidence, _BESIDE) if overloaded else confidence
+    confidence = min(confidence, _CONFIDENCE_IF_OVERLOADED) if overloaded else confidence
     return [
         Finding(
             NAME,
-            ("Adapters are slow: executions" if confidence == _SURE else "Executions")
+            ("Adapters are slow: executions" if confidence == _CONFIDENCE else "Executions")
             + f" spent {share:.0%} of their time loading and sending data",
             confidence,
             (*_evidence(done), *_since(grew), *_saved(replayed), reason),
@@ -84,7 +84,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
             "the runtime's own parsing of the data.",
             (),
-            slowed(_CERTAIN * gain if overloaded else gain),
+            slowed(_CERTAIN_SHARE * gain if overloaded else gain),
         )
     ]
 
@@ -145,7 +145,7 @@ def _loading(done: Executions) -> float:
     """The median loading time in the second half of the test, at the replica where it is shortest."""
     late = np.arange(done.row.size) >= done.row.size // 2
     replicas = [late & (done.replica == k) for k in range(len(done.replicas))]
-    groups = [each for each in replicas if np.count_nonzero(each) >= _FEW] or [late]
+    groups = [each for each in replicas if np.count_nonzero(each) >= _MIN_LOADS] or [late]
     return min(float(np.median(done.loading[each])) for each in groups)
 
 
@@ -161,16 +161,17 @@ def _attribution(timeline: Timeline, done: Executions, loading: float) -> tuple[
     if own is not None and (own < _IDLE or own > _BUSY):
         at = f"the nodes' CPUs were busy for {own:.0%} of the data transfer time"
         text = f"{at}: the runtime waited" if own < _IDLE else f"{at}: much of it may be the runtime's own parsing"
-        return _SURE if own < _IDLE else _HARDLY, Evidence(text, own, "share", "samples", f"metric = {NODE_CPU_CORES}")
+        sure = _CONFIDENCE if own < _IDLE else _CONFIDENCE_IF_PARSING
+        return sure, Evidence(text, own, "share", "samples", f"metric = {NODE_CPU_CORES}")
     probes = timeline.metric(SERVICE_PROBE_SECONDS)
     probes = probes[probes["labels"].str.contains('"adapter ', regex=False)]
     if not len(probes):
         text = "whether the adapters or the runtime's own parsing took that long was not observed"
-        return _UNSURE, Evidence(text)
+        return _CONFIDENCE_UNPROBED, Evidence(text)
     probed = float(np.median(floats(probes, "value")))
     text = f"an adapter answered a trivial request within {format_duration(probed)} (median)"
     fact = Evidence(text, probed, "s", "samples", f"metric = {SERVICE_PROBE_SECONDS}")
-    return _SURE if probed > _PROBED * loading else _UNSURE, fact
+    return _CONFIDENCE if probed > _MIN_SHARE_PROBED * loading else _CONFIDENCE_UNPROBED, fact
 
 
 def _own_work(timeline: Timeline, done: Executions) -> float | None:

@@ -22,27 +22,26 @@ WITHIN = "nothing names the workers of the only replica"
 WAITING = 0.15  # of the executions' time: shorter waits are none
 USED = 0.6  # of the workers: with more, nothing is inferred
 
-_FEW_USED = 0.3  # of the workers: with fewer, chance hardly explains it
-_REPLICAS = 2  # or workers of one, at least, for one of them to be favoured
-_OF_SEVERAL = 3  # workers; of two, one is often alone by chance
-_COVERED = 0.5  # of the workers had work while executions waited
-_LIKELY, _UNSURE, _HARDLY = 0.9, 0.85, 0.2
+_MAX_SHARE_USED = 0.3  # of the workers: with fewer, chance hardly explains it
+_MIN_REPLICAS = 2  # or workers of one, at least, for one of them to be favoured
+_MIN_WORKERS = 3  # workers; of two, one is often alone by chance
+_AT_WORK = 0.5  # of the workers had work while executions waited
+_CONFIDENCE, _CONFIDENCE_OF_BUSY, _CONFIDENCE_UNMEASURED = 0.9, 0.85, 0.2
 # Less than a finding needs to make another one, here a full runtime, less sure.
-_PERHAPS = 0.44
-_PERHAPS_OF_ONE = 0.36  # by default a runtime has one worker
+_CONFIDENCE_UNNAMED, _CONFIDENCE_OF_ONE = 0.44, 0.36  # by default a runtime has one worker
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
 def while_idle(found: Saturation) -> list[Finding]:
     """Executions waited while workers were idle, though each replica got its share as far as that shows."""
     gain = found.waiting - found.balanced
-    if found.waiting < WAITING or gain < WAITING or not found.measured or (found.enough and found.covered >= _COVERED):
+    if found.waiting < WAITING or gain < WAITING or not found.measured or (found.enough and found.covered >= _AT_WORK):
         return []
     return [
         Finding(
             NAME,
             f"Executions waited for {found.waiting:.0%} of their time, and workers were idle meanwhile",
-            _LIKELY,
+            _CONFIDENCE,
             (
                 waited(found),
                 Evidence(
@@ -69,13 +68,13 @@ def in_one_replica(found: Saturation, shown: ServiceReplicas) -> list[Finding]:
     """Executions waited, and no more of them computed at once than one of several replicas can."""
     gain = found.waiting - found.balanced
     each = shown.total / max(len(shown.pods), 1)
-    if len(shown.pods) < _REPLICAS or gain < WAITING or not found.measured or found.workers > each:
+    if len(shown.pods) < _MIN_REPLICAS or gain < WAITING or not found.measured or found.workers > each:
         return []
     return [
         Finding(
             NAME,
             f"The load seems unbalanced: it kept no more workers busy than one of {len(shown.pods)} replicas has",
-            _UNSURE,
+            _CONFIDENCE_OF_BUSY,
             (
                 Evidence(
                     f"{counted(found.workers, 'execution')} computed at once in busy times; {shown.total} workers in "
@@ -95,12 +94,12 @@ def idle(found: Saturation, since: str) -> Finding:
     """Few of the workers that there must be computed or loaded while there was work for each."""
     # Spread over all workers, work is done 1 / used times as fast, and the wait shrinks to `used`. Where usually a
     # single one works of several, the load balancer uses only that one, and how many others there are does not show.
-    sure = _LIKELY if found.used < _FEW_USED else _UNSURE
-    saved = 1.0 if found.workers == 1 and found.most >= _OF_SEVERAL else 1 - found.used
+    sure = _CONFIDENCE if found.used < _MAX_SHARE_USED else _CONFIDENCE_OF_BUSY
+    saved = 1.0 if found.workers == 1 and found.most >= _MIN_WORKERS else 1 - found.used
     return Finding(
         NAME,
         f"The load seems unbalanced: {1 - found.used:.0%} of the workers were idle while executions waited",
-        sure if found.measured else _HARDLY,
+        sure if found.measured else _CONFIDENCE_UNMEASURED,
         (
             Evidence(
                 f"inferred from timing, {since}: while as many executions were open as once computed at a "
@@ -142,12 +141,12 @@ def perhaps(found: Saturation, unseen: str, *, one_replica: bool) -> Finding:
     Raises:
         CannotJudgeError: hardly any waited, or for the only worker.
     """
-    if found.waiting < WAITING or not found.measured or found.most < (_REPLICAS if one_replica else 1):
+    if found.waiting < WAITING or not found.measured or found.most < (_MIN_REPLICAS if one_replica else 1):
         raise CannotJudgeError(unseen)
     return Finding(
         NAME,
         "The load may be unbalanced: executions waited, and nothing shows whether all workers had work",
-        _PERHAPS if found.most > 1 else _PERHAPS_OF_ONE,
+        _CONFIDENCE_UNNAMED if found.most > 1 else _CONFIDENCE_OF_ONE,
         (Evidence(unseen), waited(found)),
         "See whether all workers have work (kubectl top pods): a kept-alive connection stays with its replica. " + FIX,
         COMMANDS,
@@ -161,7 +160,7 @@ def by_timing(end: DrainTail, since: str) -> Finding:
     return Finding(
         NAME,
         f"The load seems unbalanced: most workers were idle in the last {tail}",
-        _UNSURE,
+        _CONFIDENCE_OF_BUSY,
         (
             Evidence(
                 f"inferred from timing, {since}: {end.level:.0f} executions ran at once, fewer than "

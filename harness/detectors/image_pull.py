@@ -25,7 +25,7 @@ FAULTS = ("image-pull",)
 _SHARE = 0.09
 _STARTING = 0.05  # of the runs' time, pods start: with less, pulls are no matter
 _LEAST_S = 2.0
-_SURE = 0.9
+_CONFIDENCE = 0.9
 _NO_EVENTS = 0.75  # volumes to attach delay starts on new nodes, too
 _OF_STARTS = Evidence(
     "no pod events were observed: long starts on nodes where no pod of the task had started are taken for pulls"
@@ -70,7 +70,7 @@ def _found(timeline: Timeline, what: str) -> list[Finding]:
         Finding(
             NAME,
             f"{what}: {share:.0%} of the runs' time",
-            _SURE,
+            _CONFIDENCE,
             _evidence(share, slow),
             "Use smaller images, pre-pull them on every node (a DaemonSet, or a node image that includes them), use a "
             "registry in the same region, and set imagePullPolicy IfNotPresent with fixed tags.",

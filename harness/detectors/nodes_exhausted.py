@@ -22,7 +22,7 @@ _UNSAID = 0.5  # a taint, a claim or an affinity keeps pods off nodes as well
 _DOUBT = Evidence(
     "why the scheduler placed the pods nowhere was not seen: taints, claims or affinity may be the reason"
 )
-_MUCH = 0.3  # of the runs' time
+_MIN_SHARE_OF_TIME = 0.3  # of the runs' time
 _LACKING = 0.5  # of the nodes that could take the pods: where nodes are full, it is nearly all of them
 
 
@@ -56,4 +56,4 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _too_few(wait: SchedulingWait) -> bool:
     """Whether pods wait long for nodes that come, and the autoscaler said that it may add no more of some."""
-    return bool(wait.at_max) and wait.grew and wait.provisioning >= _MUCH
+    return bool(wait.at_max) and wait.grew and wait.provisioning >= _MIN_SHARE_OF_TIME

@@ -26,11 +26,12 @@ EXPLAINED_BY = {"lb-imbalance": 0.57, "adapter-slow": 0.75}
 _COMMANDS = ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime")
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
-_SHARE = 0.1  # of the executions' time
-_COVERED, _SOME = 0.5, 0.25  # of the workers: with fewer at work while others wait, the load is unbalanced
-_SURE, _ONE_REPLICA, _UNEVEN = 0.93, 0.7, 0.75  # where one replica or worker did everything, others may be idle
-_HARDLY = 0.12  # where most of the wait is inferred from long loads: they may be slow
-_LEFT = 0.1  # of the wait remains with several times the workers
+_MIN_SHARE = 0.1  # of the executions' time
+_MOST_AT_WORK, _FEWEST_AT_WORK = 0.5, 0.25  # of the workers: with fewer while others wait, the load is unbalanced
+# Where one replica or worker did everything, others may be idle.
+_CONFIDENCE, _CONFIDENCE_OF_ONE, _CONFIDENCE_IF_UNEVEN = 0.93, 0.7, 0.75
+_CONFIDENCE_UNMEASURED = 0.12  # where most of the wait is inferred from long loads: they may be slow
+_SHARE_LEFT = 0.1  # of the wait remains with several times the workers
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -42,9 +43,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = saturation(timeline)
     if found.in_one:
         return []  # more replicas would be as idle as those that there are
-    if found.waiting >= _SHARE and found.covered >= _SOME and (found.measured or lost < _SHARE):
+    if found.waiting >= _MIN_SHARE and found.covered >= _FEWEST_AT_WORK and (found.measured or lost < _MIN_SHARE):
         return [_full(timeline, found, lost)]
-    return [_crowded(timeline, shared, lost)] if lost >= _SHARE else []
+    return [_crowded(timeline, shared, lost)] if lost >= _MIN_SHARE else []
 
 
 def _lost(timeline: Timeline, shared: Contention) -> float:
@@ -55,18 +56,18 @@ def _lost(timeline: Timeline, shared: Contention) -> float:
 
 def _full(timeline: Timeline, found: Saturation, lost: float) -> Finding:
     done = executions(timeline)
-    sure = _SURE if found.covered >= _COVERED else _UNEVEN
+    sure = _CONFIDENCE if found.covered >= _MOST_AT_WORK else _CONFIDENCE_IF_UNEVEN
     replayed = replay(timeline)
     alone = len(done.replicas) == 1 or (not done.replicas and found.workers == 1)
     return Finding(
         NAME,
         f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
-        (min(sure, _ONE_REPLICA) if alone else sure) if found.measured else _HARDLY,
+        (min(sure, _CONFIDENCE_OF_ONE) if alone else sure) if found.measured else _CONFIDENCE_UNMEASURED,
         tuple(_evidence(timeline, found, replayed)),
         "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
         "once." + _first_look(timeline),
         _COMMANDS,
-        slowed(replayed.more_workers if replayed is not None else min(1.0, found.waiting * (1 - _LEFT) + lost)),
+        slowed(replayed.more_workers if replayed is not None else min(1.0, found.waiting * (1 - _SHARE_LEFT) + lost)),
     )
 
 
@@ -75,7 +76,7 @@ def _crowded(timeline: Timeline, shared: Contention, lost: float) -> Finding:
     return Finding(
         NAME,
         f"The runtime lacks CPU: executions that compute at once took {1 / (1 - shared.lost):.1f} times as long",
-        _SURE,
+        _CONFIDENCE,
         tuple(_crowded_evidence(timeline, shared, lost)),
         "Run the runtime on more cores: more nodes, or replicas on nodes of their own; or send less at once. More "
         "workers on the same nodes would share the same cores.",

@@ -44,7 +44,7 @@ _SHARE, _SURELY = 0.12, 0.15
 _A_POD_S, _USUAL_S = 2.0, 0.5
 _RESOLUTION_S = 1.0
 _REQUEST_S = 0.5  # that creates a pod
-_LATE = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
+_MAX_LONGER = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
 _GROWTH = 2.0
 _NOTHING = 1e-9
 _CONTROLLER = "workflow-controller"
@@ -100,7 +100,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
     # Workflows of an idle controller start at once, and then wait for the next look after each pod.
     looks_s = seen.looks_s + _REQUEST_S
-    in_time = float(by_chain[by_chain > looks_s + _RESOLUTION_S].sum()) <= _LATE * float(by_chain.sum())
+    in_time = float(by_chain[by_chain > looks_s + _RESOLUTION_S].sum()) <= _MAX_LONGER * float(by_chain.sum())
     idle = not grows and before < _A_POD_S and between <= looks_s * max(pods - 1.0, 1.0) and in_time
     limit = seen.limit(idle=idle, late_start=before >= _A_POD_S and not found.capped)
     return SlowController(

@@ -9,7 +9,7 @@ from harness.analysis.capacity.model import CapacityModel
 from harness.analysis.timeline import Floats
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0)  # of the largest tested size: what is known to work, or nearly
-_NEARLY = 1.1  # of the best remaining deviation: among these the cheapest test is proposed
+_MAX_RATIO = 1.1  # of the best remaining deviation: among these the cheapest test is proposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def next_test(model: CapacityModel, runs: float, nodes: float) -> NextTest:
     now = float(asked.std())
     left = [now * float(np.sqrt(1 - _correlation(asked, np.log(seen[:, k])) ** 2)) for k in range(1, at.shape[1])]
     takes = np.median(seen, axis=0)[1:]
-    enough = [k for k, each in enumerate(left) if each <= _NEARLY * min(left)]
+    enough = [k for k, each in enumerate(left) if each <= _MAX_RATIO * min(left)]
     chosen = min(enough, key=lambda k: float(takes[k]) * sizes[k][1])
     return NextTest(*sizes[chosen], float(takes[chosen]), now, left[chosen])
 

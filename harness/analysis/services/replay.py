@@ -22,10 +22,10 @@ from harness.analysis.waits.waits import waits
 from harness.model.phases import COMPUTING, LOADING, QUEUED
 
 _FEWEST, _MOST = 10, 20_000  # executions: more take seconds to replay
-_OFTEN = 4_000  # fewer executions are replayed twice: free workers are chosen at random
+_FEWEST_FOR_ONE_SEED = 4_000  # fewer executions are replayed twice: free workers are chosen at random
 _STEPS = 9  # of the bisection: to 0.2 % of the observed loads
 _REPRODUCED = 0.1  # of the mean duration: where more is missing, the service is another one
-_MORE = 4  # times the replicas
+_TIMES_REPLICAS = 4  # times the replicas
 _AT_ONCE_S = 1e-3  # an adapter's answer: the end of sending, too, waits until the loop is free
 
 
@@ -55,7 +55,7 @@ def replay(timeline: Timeline) -> Replay | None:
     done, shown = executions(timeline), service_replicas(timeline)
     if not _FEWEST <= done.row.size <= _MOST or not shown.each:
         return None
-    seeds = (1, 2) if done.row.size < _OFTEN else (1,)
+    seeds = (1, 2) if done.row.size < _FEWEST_FOR_ONE_SEED else (1,)
 
     def mean(work: Work) -> float:
         return float(np.mean([durations(work, shown.each, seed) for seed in seeds]))
@@ -104,7 +104,7 @@ def _spread(work: Work, timeline: Timeline) -> Work:
     order = np.lexsort((work.came, work.replica))
     turn[order] = np.arange(order.size) - np.searchsorted(work.replica[order], work.replica[order])
     computing = work.computing * (1 - shared.lost) if shared.likely else work.computing
-    return replace(work, computing=computing, replica=work.replica * _MORE + turn % _MORE)
+    return replace(work, computing=computing, replica=work.replica * _TIMES_REPLICAS + turn % _TIMES_REPLICAS)
 
 
 def _solved(increasing: Callable[[float], float], value: float, most: float) -> float:

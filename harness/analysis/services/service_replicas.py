@@ -10,7 +10,7 @@ from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.timeline.memory import remembered
 from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
 
-_LATE = 0.25  # of the test's time: a replica that is first seen later was added
+_SHARE_OF_TIME = 0.25  # of the test's time: a replica that is first seen later was added
 _LISTED_S = 10.0  # within this time after the start, whatever had been there is listed
 _WINDOWS = 2  # of measured CPU time, to compare replicas
 
@@ -65,7 +65,7 @@ def _workers(timeline: Timeline, begun: float, end: float) -> dict[str, int] | N
     found: dict[str, int] = {}
     samples = _by_pod(timeline, REPLICA_WORKERS)
     for at, name, value in samples[samples["at_s"] <= end].itertuples(index=False):
-        late = at > begun + max(_LISTED_S, _LATE * (end - begun))
+        late = at > begun + max(_LISTED_S, _SHARE_OF_TIME * (end - begun))
         if (not value and at > begun) or (name not in found and late):
             return None
         found[name] = int(value)

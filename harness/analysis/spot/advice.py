@@ -25,7 +25,7 @@ _DRAWS = 20_000  # of each step
 _SEED = 23
 _FAILING = 0.01  # of the runs, where no objective says how many may fail
 _USUAL_WAIT_S = 120.0  # for the next attempt, where none was recorded: the cluster notices a loss after 40 to 105 s
-_LATE = 0.999  # of the steps end within the recommended time
+_SHARE_OF_STEPS = 0.999  # of the steps end within the recommended time
 _BACKOFF_S = 300.0  # where machines are taken back in bursts: as long as they count as one
 _LEAST_MAX_S, _ROUND_S = 3600.0, 1800.0
 
@@ -136,7 +136,7 @@ def _steps(whole: pd.DataFrame, found: Losses, waits: Floats, share: float) -> I
         well = drawn.losses <= used
         lost_s = float(drawn.lost_s(used).mean())
         break_even = float(lengths.mean()) / (float(lengths.mean()) + lost_s)
-        late_s = float(np.quantile(drawn.total_s[well], _LATE)) if well.any() else 0.0
+        late_s = float(np.quantile(drawn.total_s[well], _SHARE_OF_STEPS)) if well.any() else 0.0
         yield StepAdvice(
             task=str(task),
             recorded=lengths.size,

@@ -32,7 +32,7 @@ from harness.simulator.profile import Measured, Profile, Step
 
 _FEW = 5  # pods whose logs were read: fewer don't stand for a task
 # Of a pod's time in its main container: where an upload takes more, only pods whose logs were read show the work.
-_MUCH = 0.2
+_MIN_SHARE_OF_STORING = 0.2
 _FAILED = ("Error", "OOMKilled")  # reasons of ends after which a step has failed
 _REQUESTS = {"requests_cpu": REQUESTED_CPU_CORES, "requests_memory": REQUESTED_MEMORY_BYTES}
 _QUEUE_S = 0.1  # mean time to schedule a pod: the model's own queue explains less
@@ -66,7 +66,7 @@ def with_tasks_of(
         known = np.isfinite(own)
         # An upload is part of running where no log tells, and of storing otherwise; inputs are always read in it.
         uploads = np.where(known, own, stored[name]) if name in stored else np.zeros(ran.size)
-        if stored.get(name, 0.0) > _MUCH * ran.mean():
+        if stored.get(name, 0.0) > _MIN_SHARE_OF_STORING * ran.mean():
             ran, uploads = (np.resize(each[known], ran.size) for each in (ran, uploads))
         else:
             ran = np.where(known, ran, ran - uploads)
