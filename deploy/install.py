@@ -1,6 +1,6 @@
 """Installs Pipeswarm, every file checked by its hash: python deploy/install.py [--editable] [EXTRA,…].
 
-The hashes are those of constraints.txt. pip checks them from 26.1 on, and refuses folders beside them: so a pip of
+The hashes are those of constraints.txt. pip checks them from 26.1 on, and refuses folders with them: so a pip of
 known hash comes first, then what pyproject.toml asks for, and Pipeswarm itself last.
 """
 

@@ -31,7 +31,7 @@ class Choice(Independent):
         unique = definition.get("unique", False)
         if isinstance(given, Mapping):
             if weights:
-                raise (place / "weights").error("weights are given twice", "keep those beside the values")
+                raise (place / "weights").error("weights are given twice", "keep those next to the values")
             weights = tuple(given.values())
         if weights and len(weights) != len(given):
             raise (place / "weights").error(f"{len(weights)} weights for {len(given)} values", "give one for each")

@@ -243,7 +243,7 @@ _ANNOTATIONS = "pods=[workflows.argoproj.io/node-name]"
 SNIPPETS = (
     ("monitoring.googleapis.com", "GKE's managed kube-state-metrics", (
         "gcloud container clusters update CLUSTER --monitoring=SYSTEM,POD,STORAGE,CADVISOR,KUBELET",
-        "# it has few series of pods: run a kube-state-metrics of your own beside it, with",
+        "# it has few series of pods: run a kube-state-metrics of your own next to it, with",
         f"--metric-labels-allowlist={_LABELS},{_NODES} --metric-annotations-allowlist={_ANNOTATIONS}",
         "# and a PodMonitoring for it",
     )),

@@ -33,6 +33,6 @@ def evidence(limit: WorkflowLimit, most: int) -> tuple[Evidence, ...]:
     """What the ConfigMap says beside what was seen; none where it was not read."""
     if not limit.value:
         return ()
-    others = f"; workflows of others ran beside {most} of this test" if limit.leaves_to_others(most) else ""
+    others = f"; other workflows ran while {most} of this test did" if limit.leaves_to_others(most) else ""
     words = f"{named(limit)} is {limit.value} in the controller's ConfigMap{others}"
     return (Evidence(words, float(limit.value), "workflows", "events", "reason = Limits"),)

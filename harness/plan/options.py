@@ -133,7 +133,7 @@ WEB_FILES = Option(
     "web-files", ".", "folder whose files the web form may use, and into which it uploads", in_form=False
 )
 WEB_HOST_NAME = Option(
-    "web-host-name", "", "name under which browsers reach the web UI, beside localhost and addresses; repeatable",
+    "web-host-name", "", "further name under which browsers reach the web UI; repeatable",
     repeatable=True, in_form=False,
 )  # fmt: skip
 SERVE_METRICS = Option(

@@ -82,7 +82,7 @@ def test_the_limit_that_binds_is_told_apart_by_what_the_controller_is_set_to(tar
 def test_that_others_use_parallelism_up_is_said(tmp_path):
     (finding,) = parallelism_cap.detect(limited("parallelism=40 namespaceParallelism=20").timeline(tmp_path))
     assert "parallelism is 40" in finding.evidence[-1].statement
-    assert "of others" in finding.evidence[-1].statement
+    assert "other workflows ran" in finding.evidence[-1].statement
     (finding,) = parallelism_cap.detect(limited("parallelism=6").timeline(tmp_path))
     assert "of others" not in finding.evidence[-1].statement
 
