@@ -13,7 +13,7 @@ from harness.planning.identify.reproduction import Reproduction
 from harness.planning.what_if import WhatIf
 from reports.document import prediction_document
 
-_MOST_TENANTS = 4  # in a table
+_MOST_TENANTS, _LONG = 4, 36  # in a table; characters of a change's name
 _COLUMNS = ("p50_s", "p95_s", "makespan_s", "node_hours", "cost")
 
 
@@ -44,8 +44,15 @@ def reproduction(of: Reproduction) -> dict[str, object]:
 
 
 def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) -> str:
-    """The predictions as a table, after how well the model reproduces the test."""
+    """The predictions as a table, after how well the model reproduces the test; long changes stand below it."""
     of = found.identified
+    long = {each.name: f"change {k}" for k, each in enumerate(found.predictions, 1) if len(each.name) > _LONG}
+    whole, found = (
+        found,
+        replace(
+            found, predictions=tuple(replace(each, name=long.get(each.name, each.name)) for each in found.predictions)
+        ),
+    )
     lines = [_sentence(of.reproduction)]
     if not found.reproduced:
         lines += ["", *printing.table(list(_compared(of.reproduction))), ""]
@@ -56,7 +63,8 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
         lines += ["", *printing.table([_HEAD, _today(of.recorded, found.binds), *map(_row, found.predictions)], (0, 7))]
         if of.recorded.tenants:
             lines += ["", *printing.table([*_of_tenants(found)])]
-        lines += ["", *_notes(found, fixes)]
+        lines += ["", *(line for name in long for line in printing.wrapped(f"{long[name]}: {name}"))]
+        lines += _notes(whole, fixes)
     else:
         lines += printing.wrapped("No finding has a fix that can be simulated: ask for a change with --set or --sweep.")
     if settings:

@@ -23,7 +23,7 @@ from harness.model.errors import ConfigError
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, REPLICA_WORKERS, SENDING
 from harness.planning.identify.recorded import RecordedTest, accepted_rows
 from harness.planning.identify.replay import replay
-from harness.planning.identify.reproduction import Measures
+from harness.planning.identify.reproduction import LOST_OFF, Measures
 from harness.planning.identify.setting import Setting, measured_amount
 from harness.simulator.hetida.requests import RefusedError, Request, backend_request
 from harness.simulator.profile import DataAdapter, FaultPlan, Hetida, MeasuredExecutions, Profile
@@ -31,7 +31,7 @@ from harness.simulator.profile.hetida import FAILURES, LOADING_FAILED, RAISED, S
 
 _UNLIMITED = 1e6  # cores: what was not seen to limit
 _EARLY = 0.1  # quantile: an execution that the backend did not keep waiting
-_ROUNDS, _BISECTIONS, _DRAWS = 3, 8, 6
+_ROUNDS, _BISECTIONS, _DRAWS = 3, 12, 6
 _CLOSE, _SLIGHT = 0.02, 0.005  # of a phase; of a run's time: an error that is not worth another round
 _SURE = 4.0  # standard errors: far beyond chance, for any number of replicas
 _SLOWER = 1.3  # times the others: a difference that matters
@@ -62,7 +62,9 @@ def identified_service(
     hetida, faults, settings = _with_replicas(usual, seen)
     hetida, measured = _with_work(hetida, seen, request, faults)
     adapters = _adapters(hetida, request)
-    model = replace(profile, hetida=replace(hetida, adapters=adapters), faults=faults)
+    prices = floats(timeline.machines, "price")
+    pool = replace(profile.pools[0], price=float(prices.mean()) if prices.size and np.isfinite(prices).all() else None)
+    model = replace(profile, pools=(pool,), hetida=replace(hetida, adapters=adapters), faults=faults)
     found, simulated = _fitted(model, test, recorded)
     return found, (*settings, *measured, *_of_fit(found, recorded)), _nearest(found, test, recorded, simulated)
 
@@ -349,7 +351,8 @@ def _with_limit(found: Fit, test: RecordedTest, recorded: Measures, phase: str, 
         now = found[1].phases[phase]
         if not _off(recorded, was, now):
             break
-        low, high = (low, limit) if now > was else (limit, high)
+        # Of executions whose worker was killed because it was blocked for too long, no loading is told.
+        low, high = (low, limit) if now > was or found[1].lost > recorded.lost + LOST_OFF else (limit, high)
         if high <= low * (1 + _CLOSE):
             break
         limit = sqrt(low * high)

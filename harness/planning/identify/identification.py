@@ -65,6 +65,9 @@ def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = N
         pods = _pods_of_a_run(usual, test)
         model, nodes = with_nodes_of(usual, timeline, {task: pod.shape for task, pod in pods.items()})
         model, services = with_services_of(model, timeline, locks=_LOCKS in test.package)
+        priorities = {each.namespace: each.priority for each in profile.tenants} if profile else {}
+        tenants = (replace(each, priority=priorities.get(each.namespace, 0)) for each in model.tenants)
+        model = replace(model, tenants=tuple(tenants))
         images = {task: pod.images for task, pod in pods.items()}
         model, tasks = with_tasks_of(model, timeline, images, _reads(pods))
         recorded = measures_of(timeline)

@@ -121,6 +121,11 @@ def test_a_prediction_is_what_the_changed_platform_does(run, change, truth):
         assert found.figures[name].value == pytest.approx(getattr(really, name), rel=0.15, abs=0.05), name
 
 
+def test_more_nodes_cost_more(run):
+    assert predicted(run(), "replicas=4,nodes=4").figures["cost"].change[1] == pytest.approx(1.0, abs=0.05)
+    assert predicted(run(), "replicas=4").figures["cost"].change[1] == pytest.approx(0.0, abs=0.05)
+
+
 def test_it_says_what_binds_then(run):
     assert predicted(run(), "replicas=1").binds == "runtime workers"
     assert predicted(run(), "replicas=12").binds == "the steps' own work"

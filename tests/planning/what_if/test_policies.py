@@ -11,6 +11,7 @@ from harness.planning.sweeps import Workers
 from harness.planning.timelines import timeline_of
 from harness.planning.what_if import Scenario, parse_change, predict
 from harness.simulator.profile import Amounts
+from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 
 # Few large machines, so that pods wait for them; team-a sends three times as much as team-b.
@@ -103,6 +104,22 @@ def test_it_names_the_one_limit_that_binds_then(recorded, today, change, limit):
     assert prediction.binds == limit
 
 
+def test_queues_that_a_test_does_not_show_are_given_with_the_profile(place):
+    path = run(
+        place,
+        "queued",
+        of_b="priority: 100",
+        queues=QUEUED.replace("nominal: {cpu: 6}}]", "nominal: {cpu: 6}, reclaim: Any}]"),
+    )
+    timeline = timeline_of(path)
+    test = recorded_test(RunFolder.open(path), timeline)
+    assert "waiting for a node" in [each.name for each in identify(timeline, test).reproduction.misfits]
+    found = identify(timeline, test, load_profile(str(place / "queued.yaml")))
+    assert not found.reproduction.misfits
+    assert [each.priority for each in found.profile.tenants] == [0, 100]
+    assert len(found.profile.queues) == 2
+
+
 def test_policies_are_ranked_with_each_tenants_times(recorded, place, capsys):
     policies = ("tenant.team-b.priority=100", "tenant.team-b.quota.cpu=1", "parallelism=8")
     sets = [part for each in policies for part in ("--set", each)]
@@ -112,8 +129,9 @@ def test_policies_are_ranked_with_each_tenants_times(recorded, place, capsys):
     assert fairness == sorted(fairness, reverse=True)
     means = {each["name"]: each["tenants"]["team-b"]["mean_s"]["value"] for each in found}
     assert means["tenant.team-b.priority=100"] < means["parallelism=8"] < means["tenant.team-b.quota.cpu=1"]
-    assert main(["what-if", str(place / "recorded"), *sets, "--rank", "mean"]) == 0
+    assert main(["what-if", str(place / "recorded"), "--set", AS_QUEUED, "--rank", "mean"]) == 0
     out = capsys.readouterr().out
+    assert f": {AS_QUEUED.split(',', maxsplit=1)[0]} + queue" in out
     assert "fairness" in out
     assert "team-b mean" in out
 
