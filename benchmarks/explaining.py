@@ -15,6 +15,7 @@ pulled") counts where the live one says more of the same layer ("the registry do
 """
 
 import argparse
+import re
 import secrets
 import subprocess
 import sys
@@ -52,6 +53,7 @@ from harness.model.phases import (
     TASK,
     UPLOAD_SECONDS,
 )
+from harness.model.units import parse_quantity
 from harness.plan.subprocesses import module
 from harness.reasons.catalogue import builtin
 from harness.store import RunFolder
@@ -60,7 +62,7 @@ from harness.store.tables import load, seal
 from tests.support.injection.case import ORIGIN_AT, Case, profile_of, read_back, records, run_in, simulated
 from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import bottlenecks
-from tests.support.past_store import EVERY_S, dump, objects, prometheus_of
+from tests.support.past_store import EVERY_S, dump, objects, prometheus_of, quota_lines
 
 # Samples of the observer itself, and of what no metrics page has.
 _OF_OBSERVER = frozenset({
@@ -155,7 +157,11 @@ def _batch(drawn: list[tuple[int, Installation]]) -> Iterable[tuple[int, str, di
             timeline = simulated(test.case, test.strength, test.seed, test.profile, own)
             live[number] = _first(_watched(run_in(own)))
             ends[number] = ORIGIN_AT // 10**9 + int(timeline.end_s) + 30
-            dumps.append(dump(objects(run_in(own)), ORIGIN_AT // 10**9, ends[number], str(number)))
+            found = list(objects(run_in(own)))
+            dumps.append(dump(found, ORIGIN_AT // 10**9, ends[number], str(number)))
+            hard, since_s = _hard(run_in(own))
+            scrapes = range(-(-since_s // EVERY_S) * EVERY_S, ends[number], EVERY_S)
+            dumps.append(quota_lines(found, hard, scrapes, str(number)))
         with prometheus_of(chain.from_iterable(dumps), place) as url:
             for number, _ in drawn:
                 recorded = run_in(place / str(number))
@@ -164,6 +170,17 @@ def _batch(drawn: list[tuple[int, Installation]]) -> Iterable[tuple[int, str, di
                     "all sources": _explained(recorded, url, window, str(number), whole=True),
                     "kube-state-metrics alone": _explained(recorded, url, window, str(number), whole=False),
                 }  # fmt: skip
+
+
+def _hard(recorded: RunFolder) -> tuple[dict[str, float], int]:
+    """The quota that refused pods, under Kubernetes' names, and since when it is known to be there, UTC s."""
+    told = (event for event in recorded.records(Event) if "exceeded quota" in event.message)
+    for event in sorted(told, key=lambda each: each.at):
+        limited = re.search(r"limited: ([\w./=,]+)", event.message)
+        if limited:
+            pairs = (each.partition("=") for each in limited[1].split(","))
+            return {name: parse_quantity(amount) for name, _, amount in pairs}, event.at // 10**9
+    return {}, 0
 
 
 def _first(timeline: Timeline) -> str:

@@ -150,6 +150,26 @@ def dump(
                 yield f"{text} {at_s}\n"
 
 
+def quota_lines(
+    found: Iterable[tuple[Mapping[str, Any], float | None]], hard: Mapping[str, float], span: range, cluster: str
+) -> Iterator[str]:
+    """kube_resourcequota of the namespace of all pods, at each second of `span`: it counts pods that have not ended."""
+    pods = []
+    for manifest, gone_s in found:
+        if manifest["kind"] == "Pod":
+            requests = manifest["spec"]["containers"][0]["resources"]["requests"]
+            amounts = {"pods": 1.0} | {f"requests.{name}": amount for name, amount in requests.items()}
+            created_s = datetime.fromisoformat(manifest["metadata"]["creationTimestamp"]).timestamp()
+            pods.append((created_s, gone_s - _STAYS_S if gone_s else float("inf"), amounts))
+    for resource, limit in hard.items():
+        labels = {"namespace": "kubeflow", "resourcequota": "drawn", "resource": resource}
+        for at_s in span:
+            used = sum(amounts.get(resource, 0.0) for since, until_s, amounts in pods if since <= at_s < until_s)
+            for kind, value in (("hard", limit), ("used", used)):
+                row = ("kube_resourcequota", labels | {"type": kind}, value)
+                yield f"{line(row, None, {'cluster': cluster})} {at_s}\n"
+
+
 def stamps(value: Any) -> Iterator[float]:
     """All instants in an object, at which it may change."""
     if isinstance(value, dict):
