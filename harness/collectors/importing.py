@@ -244,5 +244,5 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tup
             with reading.structured(path, _COMPLETE):
                 see[kind]("ADDED", each)
                 if kind == "Node":
-                    pods.see_node("ADDED", each)
+                    pods.see_node(each, nodes.known.get(str(each["metadata"]["name"])))
     events.release(every=True)

@@ -15,37 +15,18 @@ NOT_INJECTED = "it comes from the test's own limits"
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Accepted runs without an end."""
-    counts = ledger(timeline)
-    share = counts.in_flight / max(counts.accepted, 1)
+    counts, loaded = ledger(timeline), bool(timeline.plan.intended)
+    share, drain_s = counts.in_flight / max(counts.accepted, 1), timeline.plan.limits.drain_s
     if not counts.in_flight:
         return []
-    if not timeline.plan.intended:
-        return [_observed(counts.in_flight, share)]
-    drain = timeline.plan.limits.drain_s
-    return [
-        Finding(
-            NAME,
-            f"{counts.in_flight:,} runs were still in flight when observation ended",
-            0.95,
-            (
-                Evidence(f"{share:.1%} of the accepted runs have no end", share, "share", "submissions"),
-                Evidence(f"the test waited up to {format_duration(drain)} for the last runs", drain, "s"),
-            ),
-            "Wait longer for the last runs with --drain, or check the other findings for why they hang.",
-            (),
-            slowed(0.2),
-        )
-    ]
-
-
-def _observed(in_flight: int, share: float) -> Finding:
-    """Runs of another load, for which the observer does not wait."""
-    return Finding(
-        NAME,
-        f"{in_flight:,} of the observed runs were still in flight when observation ended",
-        0.95,
-        (Evidence(f"{share:.1%} of the runs that began during the observation have no end", share, "share", "spans"),),
-        "Observe longer with --for, until the last run has ended; otherwise long durations are underestimated.",
-        (),
-        slowed(0.2),
-    )
+    if loaded:
+        runs, without_end, table = "runs", "accepted runs", "submissions"
+        fix = "Wait longer for the last runs with --drain, or check the other findings for why they hang."
+    else:  # runs of another load, for which the observer does not wait
+        runs, without_end, table = "of the observed runs", "runs that began during the observation", "spans"
+        fix = "Observe longer with --for, until the last run has ended; otherwise long durations are underestimated."
+    facts = [Evidence(f"{share:.1%} of the {without_end} have no end", share, "share", table)]
+    if loaded:
+        facts.append(Evidence(f"the test waited up to {format_duration(drain_s)} for the last runs", drain_s, "s"))
+    title = f"{counts.in_flight:,} {runs} were still in flight when observation ended"
+    return [Finding(NAME, title, 0.95, tuple(facts), fix, (), slowed(0.2))]

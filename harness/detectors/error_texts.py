@@ -11,10 +11,8 @@ from harness.analysis.waits.stated import failures_for
 from harness.detectors.detector import CannotJudgeError
 from harness.model.records import Outcome
 
-_TOO_MANY, _UNAVAILABLE = (
-    429,
-    503,
-)  # a server that limits how often it is asked answers one of them (RFC 6585, RFC 9110)
+# A server that limits how often it is asked answers one of them (RFC 6585, RFC 9110).
+_TOO_MANY, _UNAVAILABLE = 429, 503
 RETRY_AFTER = re.compile(r"; Retry-After: (.{1,40})$")
 _LEAST_SHARE = 0.005
 FEW_ACCEPTED = 5  # submissions that a rate needs

@@ -8,7 +8,6 @@ from harness.model.phases import GAP
 from harness.model.units import counted
 
 OF_KUBERNETES = frozenset({Capability.PODS, Capability.NODES, Capability.POD_EVENTS})
-_SOURCES = "kubernetes"  # prefix of the names of what is read from the cluster
 
 
 @remembered
@@ -16,7 +15,7 @@ def gaps(timeline: Timeline) -> tuple[Evidence, ...]:
     """One statement for findings that rest on pods, nodes or their events; empty where the observation is whole."""
     events = timeline.events
     missed = events[((events["kind"] == "Observer") & (events["reason"] == GAP)).to_numpy(dtype=bool)]
-    missed = missed[missed["object"].str.startswith(_SOURCES).to_numpy(dtype=bool)]
+    missed = missed[missed["object"].str.startswith("kubernetes").to_numpy(dtype=bool)]
     if not len(missed):
         return ()
     name, message = str(missed["object"].iat[0]), str(missed["message"].iat[0])

@@ -19,9 +19,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     """The events that the observer recorded about itself."""
     events = timeline.events
     own = events[(events["kind"] == "Observer").to_numpy(dtype=bool)]
-    gaps = own[(own["reason"] == GAP).to_numpy(dtype=bool)]
-    elsewhere = own[(own["reason"] == WRONG_CLUSTER).to_numpy(dtype=bool)]
-    inferred = own[(own["reason"] == INFERRED).to_numpy(dtype=bool)]
+    kinds = (GAP, WRONG_CLUSTER, INFERRED)
+    gaps, elsewhere, inferred = (own[(own["reason"] == kind).to_numpy(dtype=bool)] for kind in kinds)
     found = [_wrong_cluster(str(elsewhere["message"].iat[0]))] if len(elsewhere) else []
     found += [_inferred(str(message)) for message in inferred["message"]]
     return [*found, _incomplete(gaps)] if len(gaps) else found

@@ -44,7 +44,9 @@ _LOOKS = re.compile(rf"kubectl (?:-n \S+ )?(?:describe|events|get|logs|top)(?: (
 _PLAIN = re.compile(r"(?:[\w .,:/@=-]|\[\*\]|\{(?:[\w.]|\[\*\])+\})*")
 _OF_TEXT = ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen", "about")
 _OF_TEXTS = ("source", "reason", "yields_to", "show", "change", "examples")
-_KEYS = frozenset({*_REQUIRED, *_OF_TEXT, *_OF_TEXTS, "general", "nodes_help", "beside", "counter"})
+_PLURALS = {"source": "sources", "reason": "reasons"}
+_FLAGS = ("general", "nodes_help", "beside")
+_KEYS = frozenset({*_REQUIRED, *_OF_TEXT, *_OF_TEXTS, *_FLAGS, "counter"})
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 # The scheduler's message: "0/4 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {a: b}. …".
@@ -258,16 +260,9 @@ def _row(raw: Any, number: int, where: str, lines: Mapping[KeyPath, int]) -> Row
         line = lines.get(("reasons", number, key), lines.get(("reasons", number), 0))
         name = f" ({raw['name']})" if isinstance(raw, dict) and isinstance(raw.get("name"), str) else ""
         raise ConfigError(f"{where}{f':{line}' * bool(line)}: reasons[{number}]{name} {problem}", hint)
-    given = {key: _listed(raw.get(key)) for key in _OF_TEXTS}
-    texts = {key: raw.get(key, "") for key in _OF_TEXT}
-    return Row(
-        name=texts["name"], sources=given["source"], cause=texts["cause"], layer=texts["layer"],
-        effect=texts["effect"], fix=texts["fix"], show=given["show"], link=texts["link"],
-        reasons=given["reason"], pattern=texts["pattern"], general=bool(raw.get("general")),
-        nodes_help=bool(raw.get("nodes_help")), beside=bool(raw.get("beside")),
-        change=given["change"], seen=texts["seen"], about=texts["about"] or "Pod", examples=given["examples"],
-        yields_to=given["yields_to"],
-    )  # fmt: skip
+    given: dict[str, Any] = {key: raw[key] for key in _OF_TEXT if raw.get(key)}
+    given |= {_PLURALS.get(key, key): _listed(raw.get(key)) for key in _OF_TEXTS}
+    return Row(**given | {key: bool(raw.get(key)) for key in _FLAGS})
 
 
 Problem = tuple[str, str, str]  # the key, what is wrong with it, and what to do

@@ -101,17 +101,14 @@ def _image_pull(platform: Platform, strength: float) -> None:
     platform.cluster.kubelet.pull_factor = 1 + 14 * strength
 
 
-def _image_missing(platform: Platform, strength: float) -> None:
-    _state(platform, min(1.0, 0.2 * strength), "image-missing")
+def _of_some(row: str) -> Inject:
+    """About a fifth of the runs, times the strength."""
+    return lambda platform, strength: _state(platform, min(1.0, 0.2 * strength), row)
 
 
 def _state(platform: Platform, share: float, row: str) -> None:
     platform.statements = platform.statements or Statements(platform)
     platform.statements.add(row_of(row), share)
-
-
-def _node_pressure(platform: Platform, strength: float) -> None:
-    _state(platform, min(1.0, 0.2 * strength), "node-pressure")
 
 
 def _oom(platform: Platform, strength: float) -> None:
@@ -183,8 +180,8 @@ _FAULTS = (
     Fault("quota", "the namespace's quota (of the first tenant, if any) limits requests to 4 cores in total", _quota),
     Fault("clock-skew", "the platform's clock is 7 seconds ahead", _clock_skew),
     Fault("driver-overhead", "driver pods take ten times as long", _driver_overhead),
-    Fault("image-missing", "the registry does not have the images of some steps", _image_missing),
-    Fault("node-pressure", "nodes run short of memory and evict some steps", _node_pressure),
+    Fault("image-missing", "the registry does not have the images of some steps", _of_some("image-missing")),
+    Fault("node-pressure", "nodes run short of memory and evict some steps", _of_some("node-pressure")),
 )
 FAULTS = {fault.name: fault for fault in _FAULTS}
 
@@ -246,16 +243,13 @@ def check(plans: Iterable[FaultPlan], profile: Profile) -> None:
         ConfigError: unknown fault, or one that the simulated platform cannot have.
     """
     for plan in plans:
-        checked = parse_fault(plan.name)
-        if checked is not None and checked.name.startswith(PREFIX) and profile.hetida is not None:
+        parse_fault(plan.name)
+        of_service = plan.name in HETIDA_FAULTS
+        if (of_service or plan.name.startswith(PREFIX)) and of_service == (profile.hetida is None):
+            what, such = ("hetida designer", "hetida-pattern-1") if of_service else ("runs with pods", "demo")
             raise ConfigError(
-                f"the fault '{checked.name}' needs runs with pods, which '{profile.name}' does not simulate",
-                "use a profile of KFP, such as --profile demo",
-            )
-        if checked is not None and checked.name in HETIDA_FAULTS and profile.hetida is None:
-            raise ConfigError(
-                f"the fault '{checked.name}' needs hetida designer, which '{profile.name}' does not simulate",
-                "use a profile with hetida designer, such as --profile hetida-pattern-1",
+                f"the fault '{plan.name}' needs {what}, which '{profile.name}' does not simulate",
+                f"use a profile that has this, such as --profile {such}",
             )
 
 

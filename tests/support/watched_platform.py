@@ -105,7 +105,7 @@ class WatchedPlatform(KubernetesView):
                     manifest = {"metadata": manifest["metadata"]}
                 see("DELETED" if change.deleted else "MODIFIED", manifest)
                 if plural == "nodes":
-                    self._pods.see_node("DELETED" if change.deleted else "MODIFIED", manifest)
+                    self._pods.see_node(manifest, self._nodes.known.get(change.after.name))
         self._told = self.store.version
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Cluster:
 
     def _see_node(self, change: str, manifest: Manifest) -> None:
         self._nodes.see(change, manifest)
-        self._pods.see_node(change, manifest)
+        self._pods.see_node(manifest, self._nodes.known.get(str(manifest["metadata"]["name"])))
 
     def _heartbeat(self) -> Polling:
         """A watch says nothing while nothing happens; whether the API server still responds has to be asked."""

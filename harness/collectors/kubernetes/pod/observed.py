@@ -15,7 +15,7 @@ from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import Stamp, event_stamps
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.forgetting import Ids, Leaving
-from harness.model.records import Span
+from harness.model.records import Node, Span
 from harness.reasons import builtin
 
 _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
@@ -146,10 +146,11 @@ class Pods:
             self._write(known)
             return known.life
 
-    def see_node(self, change: str, manifest: Manifest) -> None:
-        """Take in what a node's conditions state: its pods wait or end for that."""
-        name, told = str(manifest["metadata"]["name"]), of_node(manifest) if change != "DELETED" else []
-        taints = (manifest.get("spec") or {}).get("taints") or () if change != "DELETED" else ()
+    def see_node(self, manifest: Manifest, node: Node | None) -> None:
+        """Take in what a node's conditions state, none if it is gone: its pods wait or end for that."""
+        name = str(manifest["metadata"]["name"])
+        told = of_node(manifest, node, self._journal.now()) if node else []
+        taints = (manifest.get("spec") or {}).get("taints") or () if node else ()
         self._taints[name] = {_named(each): str(each.get("key")) for each in taints if each.get("effect") in _KEEPS_OFF}
         if told or name in self._of_nodes:
             with self._lock:

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, stamp
 from harness.model.phases import RUNNING, SCHEDULING, SIDECARS, STORING, UNSCHEDULABLE
+from harness.model.records import Node
 from harness.reasons import builtin, stated
 from harness.reasons.catalogue import BLOCKS, SCHEDULER, predicates
 
@@ -22,6 +23,10 @@ _APART = frozenset({SCHEDULING, UNSCHEDULABLE, STORING, SIDECARS})
 _MOST = 32  # texts of one pod: events repeat with other numbers
 _MOST_CHANGES = 8  # of what the scheduler states about one pod
 _VARYING = re.compile(r"\d+")
+# From a node's registration until it is ready, at most, and until its first status, as cluster-autoscaler has them:
+# its --max-node-startup-time, and MaxStatusSettingDelayAfterCreation.
+# Source: https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler (config/flags, clusterstate)
+_STARTS_NS, _FIRST_STATUS_NS = 15 * 60 * 10**9, 2 * 60 * 10**9
 
 
 @dataclass(slots=True)
@@ -129,14 +134,16 @@ def text_of(event: Mapping[str, Any]) -> str:
     return stated(_source(event, reason), reason, message)
 
 
-def of_node(node: Mapping[str, Any]) -> list[tuple[str, Stamp]]:
-    """What a node's conditions state that is a known cause, and since when."""
-    found = []
-    for each in (node.get("status") or {}).get("conditions") or ():
+def of_node(manifest: Mapping[str, Any], node: Node, now_at: int) -> list[tuple[str, Stamp]]:
+    """What a node's conditions state that is a known cause, and since when; not what is part of its start."""
+    found, starts = [], node.ready_at is None and now_at < node.created_at + _STARTS_NS
+    for each in (manifest.get("status") or {}).get("conditions") or ():
         is_bad = each.get("status") != "True" if each.get("type") == "Ready" else each.get("status") == "True"
         text = stated("node-condition", str(each.get("reason") or ""), str(each.get("message") or ""))
         since = stamp(each.get("lastTransitionTime"))
-        if is_bad and since and builtin().match(text).row is not None:
+        if not (is_bad and since) or (starts and since.at <= node.created_at + _FIRST_STATUS_NS):
+            continue
+        if builtin().match(text).row is not None:
             found.append((text, since))
     return found
 

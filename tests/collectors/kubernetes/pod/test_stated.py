@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.pod.life import PodLife
 from harness.collectors.kubernetes.pod.observed import Pods
 from harness.model import Span
@@ -103,6 +104,43 @@ def test_a_pod_that_argo_creates_again_under_the_same_name_keeps_the_spans_of_th
     pods.see("ADDED", again)
     last = {(span.phase, span.attempt): span for span in folder.records(Span)}
     assert [last[RUNNING, k].started_at for k in (0, 1)] == pytest.approx([at(5), at(45)], abs=10**9)
+
+
+_READY = condition("Ready", "True", 60.0, reason="KubeletReady")
+_UNREADY = {"reason": "KubeletNotReady", "message": "container runtime network not ready: NetworkReady=false"
+            " reason:NetworkPluginNotReady"}  # fmt: skip
+_STARTING, _AGAIN = (condition("Ready", "False", seconds, **_UNREADY) for seconds in (1.0, 70.0))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "age_s", "counts"),
+    [
+        ([_STARTING], 100.0, False),
+        ([_STARTING], 900.0, True),
+        ([_READY, _AGAIN], 100.0, True),
+        ([_AGAIN | {"lastTransitionTime": time(400.0)}], 410.0, True),  # it was another one before it was seen
+        ([_STARTING, _READY], 100.0, False),
+    ],
+    ids=["starts", "starts for too long", "ready once", "changed", "ready now"],
+)
+@pytest.mark.parametrize("pod_last", [True, False])
+def test_what_a_node_states_while_it_starts_is_no_reason_of_a_pods_wait(
+    conditions: list[dict[str, Any]], age_s: float, counts: bool, pod_last: bool, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path)
+    journal = Journal(folder.recorder(), now=lambda: at(age_s))
+    nodes, pods = Nodes(journal), Pods(journal, at(0))
+    waits = pod(conditions=[condition("PodScheduled", "True", 65.0)], node="n", created=65.0)
+    if not pod_last:
+        pods.see("ADDED", waits)
+    for each in conditions:
+        node = {"metadata": {"name": "n", "creationTimestamp": time(0.0)}, "status": {"conditions": [each]}}
+        nodes.see("MODIFIED", node)
+        pods.see_node(node, nodes.known["n"])
+    if pod_last:
+        pods.see("ADDED", waits)
+    told = {span.reason for span in folder.records(Span) if span.phase == STARTING}
+    assert ("node-condition/KubeletNotReady: " in "".join(told)) is counts
 
 
 @pytest.mark.parametrize(
