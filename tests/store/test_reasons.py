@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.detectors import diagnose
+from harness.detectors import detectors, diagnose
 from harness.model import ConfigError
 from harness.planning.timelines import timeline_in
 from harness.reasons import builtin
 from harness.store import RunFolder
-from harness.store.reasons import REASONS, kept_reasons, read_reasons
+from harness.store.reasons import REASONS, detector_names, kept_reasons, read_reasons
 
 ROW = """reasons:
 - name: feature-store-down
@@ -64,6 +64,11 @@ def test_a_row_of_one_s_own_names_the_cause_and_stays_with_the_run(folder: RunFo
         ("no such column (?P<column>\\w+)", "(?=a)b", "own.yaml:4: .*'pattern' that is not a regular expression"),
         ("feature-store-down", "Feature Store", "'name' that is not in kebab-case"),
         ("  pattern: 'no such column (?P<column>\\w+)'\n", "", "neither a pattern nor a reason"),
+        (
+            "  fix:",
+            "  yields_to: [oom, failure]\n  fix:",
+            r"own.yaml:8: reasons\[0\].yields_to: 'failure' is neither a detector nor a stated cause\n.*'failures'",
+        ),
         (ROW, "reasons: 3", "has no list 'reasons'"),
         (ROW, "reasons: [", "not valid YAML"),
     ],
@@ -75,6 +80,13 @@ def test_a_wrong_row_is_reported_with_its_place_and_nothing_is_kept(folder, tmp_
         read_reasons(own)
     assert not folder.has(REASONS)
     assert main(["report", str(folder.path), "--reasons", str(own), "--quiet"]) == 2
+
+
+def test_a_row_may_yield_to_any_detector_and_to_any_row(tmp_path: Path) -> None:
+    assert {*detector_names()} == {detector.NAME for detector in detectors()}
+    own = tmp_path / "own.yaml"
+    own.write_text(ROW + "  yields_to: [failures, image-missing, feature-store-down]\n")
+    assert read_reasons(own) == own.read_bytes()
 
 
 def test_without_rows_of_its_own_a_run_has_the_built_in_catalogue(folder: RunFolder) -> None:
