@@ -155,11 +155,10 @@ def _cause(found: dict[str, Cause], text: str, match: Match) -> Cause:
     words = text.partition(": ")[2] or text.partition("/")[2]
     row = match.row
     key = row.name if row else canonical(words)
-    cause = found.get(key)
-    if cause is None:
+    if key not in found:
         title = row.filled(row.cause, match.groups) if row else canonical(words)
-        cause = found[key] = Cause(row, title)
-    return cause
+        found[key] = Cause(row, title)
+    return found[key]
 
 
 def shares_of(text: str, catalogue: Catalogue, unready: int = 0) -> list[tuple[str, Match, float]]:
@@ -198,12 +197,12 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     parts = {
         each: shares_of(str(reasons.categories[each]), timeline.catalogue, unready) for each in np.unique(code).tolist()
     }
-    failed = {each.row for each in failures(timeline)}
+    failed, again = {each.row: each.tasks for each in failures(timeline)}, _Again(timeline)
     ended = np.nan_to_num(floats(pods, "end_s")[chosen], nan=timeline.end_s)
     last = np.full(len(timeline.runs), -np.inf)
     own = pods["row"].to_numpy() >= 0
     np.maximum.at(last, pods["row"].to_numpy()[own], np.nan_to_num(floats(pods, "end_s")[own], nan=np.inf))
-    task, again = pods["task"].cat.codes.to_numpy()[chosen], _Again(timeline)
+    task, named = pods["task"].cat.codes.to_numpy()[chosen], pods["task"].to_numpy(dtype=object)[chosen]
     for k in range(row.size):
         run, where = int(row[k]), POD_PHASES[phase[k]]
         full = any(match.row and match.row.nodes_help for _, match, _ in parts[int(code[k])])
@@ -217,9 +216,10 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
                 cause.stuck.add(run)
             if where == RUNNING:
                 fails = match.row is not None and match.row.effect == FAILS
-                if run in failed and (fails or match.row is None):
+                elsewhere = bool(failed.get(run)) and named[k] not in failed[run]  # another pod failed
+                if run in failed and not elsewhere and (fails or match.row is None):
                     cause.failed.add(run)
-                if not fails:
+                if not fails or elsewhere:
                     continue  # it runs on; what ends a pod costs the work that it had done
                 if not still[k]:
                     gone = timeline.is_open[run] and ended[k] >= last[run]  # and no other one came
@@ -285,7 +285,7 @@ def _of_tasks(timeline: Timeline, found: dict[str, Cause]) -> None:
         cause = _cause(found, text, timeline.catalogue.match(text))
         cause.texts[text] += 1
         cause.seconds.setdefault(CONTROLLER, {})[run] = _of_run(split, CONTROLLER, run)
-        if timeline.is_open[run] and _has_no_pod(timeline, run):
+        if timeline.is_open[run] and not (timeline.pods["row"].to_numpy() == run).any():
             cause.stuck.add(run)
 
 
@@ -294,10 +294,6 @@ def _of_run(split: Waits, phase: str, run: int) -> float:
     at = int(np.searchsorted(split.row, run))
     known = at < split.row.size and split.row[at] == run
     return max(float(split.of(phase)[at]), 0.0) if known else 0.0
-
-
-def _has_no_pod(timeline: Timeline, run: int) -> bool:
-    return not (timeline.pods["row"].to_numpy() == run).any()
 
 
 def _of_failures(timeline: Timeline, found: dict[str, Cause]) -> None:

@@ -131,3 +131,16 @@ def test_exit_codes_that_differ_are_different_causes(tmp_path):
         story.run(story.submit(seq), 0.0, 5.0, FAILED, f"main: Error (exit code {code})")
     failed = {each.row.name: each.failed for each in causes(story.timeline(tmp_path)) if each.row}
     assert failed == {"step-failed": {0}, "killed": {1}}
+
+
+def test_what_a_node_states_is_no_reason_of_a_failure_elsewhere(tmp_path):
+    broken = stated("node-condition", "FilesystemIsReadOnly", "Filesystem is read-only")
+    story = Story(intended=2)
+    for seq, (driver, step) in enumerate((("", broken), (broken, ""))):
+        run = story.submit(seq)
+        story.pod(run, "train-driver", NODES[0], (RUNNING, 1.0, 2.0), reason=driver)
+        failed = story.pod(run, "train", NODES[seq], (RUNNING, 3.0, 5.0), reason=step)
+        story.event(5.0, "Pod", failed, "Failed", "main: Error (exit code 1)", run=run, type="Warning")
+        story.run(run, 0.0, 6.0, FAILED)
+    failed = {each.row.name: each.failed for each in causes(story.timeline(tmp_path)) if each.row}
+    assert failed == {"node-kernel-problem": {0}, "step-failed": {1}}
