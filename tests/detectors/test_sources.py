@@ -16,12 +16,12 @@ from tests.support.detector_sources import (
     row,
     word,
 )
-from tests.support.e2e import ROOT
 from tests.support.injected.every_fault import INJECTED
 from tests.support.injection import case as injected_case
 from tests.support.injection.cases import CASES
+from tests.support.reference import sources
 
-TABLE = (ROOT / "docs" / "observation.md").read_text().partition("<!-- detectors:")[2].partition("<!-- end -->")[0]
+TABLE = sources().splitlines()
 DETECTORS = {each.NAME: each for each in detectors()}
 # What else may be named where the cause was not seen: full nodes where nobody saw why, a store that takes nothing,
 # runs that failed, did not end or took longer for no known reason, a controller that is slow for no known reason.
@@ -32,9 +32,8 @@ CONFUSED = {
 
 
 def test_the_page_has_a_line_for_every_detector():
-    lines = [line for line in TABLE.splitlines() if line.startswith("|")]
-    assert tuple(lines[: len(HEADING)]) == HEADING
-    assert [line.split("`")[1] for line in lines[len(HEADING) :]] == sorted(DETECTORS)
+    assert tuple(TABLE[: len(HEADING)]) == HEADING
+    assert [line.split("`")[1] for line in TABLE[len(HEADING) :]] == sorted(DETECTORS), "run: make reference"
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -51,14 +50,14 @@ def test_a_detector_finds_its_fault_from_the_sources_that_the_page_names_and_say
         assert words[level] != "no" or found[:1] == [] or found[0] in CONFUSED
     after = explained(detector, tmp_path / "after")
     assert after, "the fault was neither found nor left open after the fact"
-    assert row(detector, words, after) in TABLE.splitlines()
+    assert row(detector, words, after) in TABLE, "run: make reference"
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", CASES)
 def test_the_simulated_fault_is_found_from_the_same_sources(name, monkeypatch):
     detector = next(each for each in DETECTORS.values() if name in getattr(each, "FAULTS", ()))
-    line = next(line for line in TABLE.splitlines() if f"`{detector.NAME}`" in line)
+    line = next(line for line in TABLE if f"`{detector.NAME}`" in line)
     told = dict(zip(LEVELS, (cell.strip() for cell in line.split("|")[2:6]), strict=True))
     found = {}
     for level in LEVELS:

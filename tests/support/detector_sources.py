@@ -1,6 +1,6 @@
 """From which sources each detector works: what it declares, and what it says of its injected case.
 
-``python -m tests.support.detector_sources`` prints the table of docs/observation.md.
+`make reference` writes the table of docs/observation.md from it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -100,21 +100,15 @@ def row(detector: Detector, words: Mapping[Access, str], after: str) -> str:
     return f"| `{detector.NAME}` | {' | '.join((*cells, after))} | {loses} |"
 
 
-def main() -> None:
-    """Print the table."""
-    print("\n".join(HEADING))
-    for detector in detectors():
-        with TemporaryDirectory() as place:
-            words = {
-                level: word(
-                    detector,
-                    diagnosed(INJECTED[detector.NAME](), level, Path(place) / level.name),
-                    missed=bool(missing(detector, level)),
-                )
-                for level in changes(detector)
-            }
-            print(row(detector, words, explained(detector, Path(place) / "after")))
+def table() -> str:
+    """The table of all detectors."""
+    with TemporaryDirectory() as place:
+        return "\n".join((*HEADING, *(_line(detector, Path(place) / detector.NAME) for detector in detectors())))
 
 
-if __name__ == "__main__":
-    main()
+def _line(detector: Detector, place: Path) -> str:
+    words = {}
+    for level in changes(detector):
+        diagnosis = diagnosed(INJECTED[detector.NAME](), level, place / level.name)
+        words[level] = word(detector, diagnosis, missed=bool(missing(detector, level)))
+    return row(detector, words, explained(detector, place / "after"))

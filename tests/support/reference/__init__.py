@@ -1,10 +1,11 @@
-"""The pages of docs/reference and docs/options.md, from the code and the schemas that they describe: make reference."""
+"""What `make reference` writes from the code and the schemas: pages of docs/reference, docs/options.md, one table."""
 
 from collections.abc import Callable
 
 from generators.schema import Schema
 from harness.cli.loading import options
 from harness.targets.discovery import names
+from tests.support import detector_sources
 from tests.support.e2e import ROOT
 from tests.support.reference import commands, detectors, durability, metrics, reasons, schemas
 
@@ -25,8 +26,18 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/workload.md": lambda: schemas.workload(WORKLOAD.content()),
 }
 
+_SOURCES = _DOCS / "observation.md"
+_BEGIN, _END = "<!-- detectors: make reference -->\n", "\n<!-- end -->"
+
+
+def sources() -> str:
+    """The table of the detectors' sources, as it is on its page."""
+    return _SOURCES.read_text(encoding="utf-8").partition(_BEGIN)[2].partition(_END)[0]
+
 
 def write() -> None:
-    """Write all pages."""
+    """Write all pages, and the table."""
     for name, page in PAGES.items():
         (_DOCS / name).write_text(page(), encoding="utf-8")
+    whole = _SOURCES.read_text(encoding="utf-8")
+    _SOURCES.write_text(whole.replace(sources(), detector_sources.table()), encoding="utf-8")

@@ -7,7 +7,7 @@ from harness.detectors import Detector, detectors
 from harness.detectors.diagnosis import uses
 from tests.support.injected.every_fault import INJECTED
 from tests.support.reference.markdown import page as whole
-from tests.support.reference.markdown import text
+from tests.support.reference.markdown import table, text
 
 _INTRODUCTION = (
     "A detector looks for one bottleneck, or one doubt about the test. Evidence, fix and commands are those of one "
@@ -19,7 +19,20 @@ _INTRODUCTION = (
 def page() -> str:
     """The page of detectors."""
     with TemporaryDirectory() as place:
-        return whole("Detectors", _INTRODUCTION, [line for each in detectors() for line in section(each, Path(place))])
+        sections = [line for each in detectors() for line in section(each, Path(place))]
+    return whole("Detectors", _INTRODUCTION, [*overview(), *sections])
+
+
+def overview() -> list[str]:
+    """Tables of all detectors: those of bottlenecks, then those of doubts about the test."""
+    rows: dict[bool, list[tuple[str, ...]]] = {False: [], True: []}
+    for each in detectors():
+        targets = ", ".join(getattr(each, "TARGETS", ()))
+        rows[getattr(each, "DOUBT", False)].append((_link(each.NAME), _joined(each.__doc__), targets))
+    return [
+        *table(("bottleneck", "what it finds", "only of"), rows[False]),
+        *table(("doubt about the test", "what it finds", "only of"), rows[True]),
+    ]
 
 
 def section(detector: Detector, place: Path) -> list[str]:
