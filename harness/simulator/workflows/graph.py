@@ -340,7 +340,7 @@ def in_order(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> lis
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
-            raise ConfigError(f"{', '.join(above)} wait for each other", "correct what they depend on")
+            raise ConfigError(f"{', '.join(sorted(above))} wait for each other", "correct what they depend on")
         if name not in ordered:
             for needed in needs(name):
                 visit(needed, (*above, name))
