@@ -53,6 +53,11 @@ class ArgoPlatform:
         namespace = namespace if resource.namespaced else ""
         self._creations.create(resource, namespace, {"kind": kind, "metadata": metadata, **content})
 
+    def tried(self, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        """What the API answers to the dry run of a workflow."""
+        body, workflow = {"kind": "Workflow", "metadata": {"name": name}, "spec": spec}, self._type("Workflow")
+        return self._creations.create(workflow, "kubeflow", body, dry=True).manifest(workflow)
+
     def run(self, until_s: float = 1000.0) -> None:
         """Let time pass until an instant."""
         self.platform.loop.run(until_s)

@@ -65,7 +65,7 @@ def resource_types(
         resources.deployments(
             **shown(lambda found: found if isinstance(found, dict) else render_deployment(found, stamp))
         ),
-        resources.workflows(**shown(lambda workflow: render_workflow(workflow, stamp))),
+        resources.workflows(**shown(lambda found: found if isinstance(found, dict) else render_workflow(found, stamp))),
         *(each(**shown(dict)) for each in (*resources.ARGO_TYPES, *resources.DASK_TYPES)),
         resources.machine_deployments(**shown(lambda pool: render_pool(pool, stamp))),
         *(_usage(calendar, computed) if metrics_server else ()),

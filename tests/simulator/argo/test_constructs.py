@@ -278,3 +278,9 @@ def test_the_served_platform_names_what_it_ignores_once(capsys):
     for name in ("one", "two"):
         platform.create("Workflow", name, spec={**dag(task("a")), "metrics": {}})
     assert capsys.readouterr().err == "Workflow one: ignored, without a bearing on times: spec.metrics\n"
+
+
+def test_a_dry_run_shows_the_workflow_and_begins_none():
+    platform = ArgoPlatform()
+    assert platform.tried("w", dag(task("a")))["spec"] == dag(task("a"))
+    assert platform.names() == []
