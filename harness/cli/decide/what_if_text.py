@@ -14,6 +14,7 @@ from harness.planning.what_if import WhatIf
 from reports.document import prediction_document
 
 _MOST_TENANTS, _LONG = 4, 36  # in a table; characters of a change's name
+_MORE = 1.5  # times the pods on a node: far beyond what was recorded
 _COLUMNS = ("p50_s", "p95_s", "makespan_s", "node_hours", "cost")
 
 
@@ -137,5 +138,11 @@ def _notes(found: WhatIf, fixes: Mapping[str, str]) -> Iterator[str]:
             f"Fitted, not read (other values may explain the waits as well): {', '.join(fitted)}"
         )
     for each in found.predictions:
+        then, seen = each.crowd
+        if not found.identified.uses_known and then > _MORE * seen > 0:
+            yield from printing.wrapped(
+                f"{each.name}: up to {then:.0f} pods on a node at once, and never more than {seen:.0f} in the test; "
+                "what cores they use was not measured, so how they would slow each other is not predicted"
+            )
         if each.name in fixes:
             yield from printing.wrapped(f"{each.name}: simulated with {fixes[each.name]}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.timeline import Timeline
 from harness.model.errors import ConfigError
+from harness.model.phases import POD_CPU_CORES
 from harness.planning.identify.executions import identified_service
 from harness.planning.identify.fitting import fitted
 from harness.planning.identify.nodes import with_nodes_of
@@ -35,6 +36,7 @@ class Identified:
         simulated: the same of its simulation.
         reproduction: how they compare.
         images: of each task's pods.
+        uses_known: whether the cores that pods use were measured, or executions' contention: then the model has them.
     """
 
     profile: Profile
@@ -43,6 +45,7 @@ class Identified:
     simulated: Measures
     reproduction: Reproduction
     images: Mapping[str, tuple[str, ...]]
+    uses_known: bool = True
 
 
 def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = None) -> Identified:
@@ -76,8 +79,9 @@ def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = N
         raise ConfigError(
             f"the recorded pipeline can't be simulated: {error.message}", "give its test again"
         ) from error
+    known = bool(len(timeline.metric(POD_CPU_CORES)))
     settings = (*nodes, *services, *tasks, *fits)
-    return Identified(model, settings, recorded, simulated, compare(recorded, simulated), images)
+    return Identified(model, settings, recorded, simulated, compare(recorded, simulated), images, known)
 
 
 class _First(NullListener):

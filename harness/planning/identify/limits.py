@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from harness.analysis.timeline import Floats
-from harness.analysis.timeline.curves import active
+from harness.analysis.timeline.curves import active, peak
 from harness.model import PodSpans
 from harness.model.phases import (
     BACKEND,
@@ -15,7 +15,10 @@ from harness.model.phases import (
     LOADING,
     PULLING,
     QUEUED,
+    RUNNING,
     SENDING,
+    STARTING,
+    STORING,
     SUBMIT,
     UNSCHEDULABLE,
 )
@@ -28,6 +31,7 @@ API, PARALLELISM, QUOTA, QUEUE, OWN, NODES_LIMIT, PULLS = (
     "API server", "parallelism", "quota", "ClusterQueue", "controller", "nodes", "image pulls"
 )  # fmt: skip
 WORKERS, ADAPTERS, PREPARING = "runtime workers", "adapters", "backend"
+ON_NODE = (PULLING, STARTING, RUNNING, STORING)  # phases of a pod that has a node
 _NS = 1e9
 
 
@@ -64,6 +68,12 @@ def waits_for(
         API: phases[SUBMIT], PARALLELISM: capped, QUOTA: by_quota, OWN: phases[CONTROLLER] - capped - by_quota,
         QUEUE: queued, NODES_LIMIT: phases[NODES] - queued, PULLS: phases[PULLING],
     }  # fmt: skip
+
+
+def crowd(node: Sequence[str], begun: Floats, ended: Floats) -> int:
+    """The most intervals that are open at once on one node; "" is none."""
+    names = np.asarray(node, dtype=str)
+    return max((peak(begun[names == each], ended[names == each]) for each in np.unique(names) if each), default=0)
 
 
 def _of_service(hetida: Hetida, phases: Mapping[str, float]) -> dict[str, float]:

@@ -24,7 +24,7 @@ from harness.model.phases import (
     SUCCEEDED,
     UPLOAD_SECONDS,
 )
-from harness.planning.identify.limits import waits_for
+from harness.planning.identify.limits import ON_NODE, crowd, waits_for
 from harness.planning.identify.recorded import RecordedTest, by_tenant
 from harness.planning.identify.reproduction import CHECKED, Measures
 from harness.simulator.fast import Compact, simulate_compactly
@@ -127,6 +127,7 @@ class _Seen:
                 self.profile, checked, self.pods, self.refused, dict(zip(runs, answered.tolist(), strict=True)),
                 dict(zip(runs, over.tolist(), strict=True)), dict(zip(runs, tenants, strict=True)),
             ),
+            crowd=self._crowd(until),
             tenants=by_tenant(tenants, total),
             fairness=fairness(tenants, [each.name for each in scenarios], total),
         )  # fmt: skip
@@ -166,6 +167,15 @@ class _Seen:
         seconds[CONTROLLER] += float(before.mean() + np.where(open_, after, 0.0).mean())
         seconds[PUBLISHING] = float(np.where(open_, 0.0, after).mean())
         return seconds, float(before.mean())
+
+    def _crowd(self, until: float) -> int:
+        placed = [
+            (pod.node, pod.bounds[k], pod.bounds[-1])
+            for pod in self.pods
+            if pod.node and (k := next((k for k, name in enumerate(pod.phases) if name in ON_NODE), -1)) >= 0
+        ]
+        ends = np.array([_s(end, until) for _, _, end in placed])
+        return crowd([node for node, _, _ in placed], np.array([_s(begun, until) for _, begun, _ in placed]), ends)
 
     def _tasks(self) -> dict[str, float]:
         found: defaultdict[str, list[float]] = defaultdict(list)

@@ -8,6 +8,7 @@ which the model reproduces the recorded test, and by how much equal tests differ
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -97,19 +98,30 @@ class _Simulated:
         return replay(replace(scenario.profile, resampled=True), scenario.test, seed)
 
 
+class _Noise(NamedTuple):
+    """What widens intervals: the error of the reproduction, and whether equal tests differ by chance as well.
+
+    Which worker executes what is a matter of chance, of a recorded test as of the next one.
+    """
+
+    within: float
+    chance: bool
+
+
 def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Prediction:
-    within = log(1 + of.reproduction.within)
-    figures = dict(_figures(_FIGURES, of.recorded, today, then, within))
+    noise = _Noise(log(1 + of.reproduction.within), of.profile.hetida is not None)
+    figures = dict(_figures(_FIGURES, of.recorded, today, then, noise))
     lost = float(np.mean([each.lost for each in then])), float(np.mean([each.lost for each in today]))
     failed = min(1.0, max(0.0, of.recorded.lost + lost[0] - lost[1])), of.recorded.lost
     tenants = {
-        tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), within))
+        tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), noise))
         for tenant, now in of.recorded.tenants.items()
         if all(tenant in each.tenants for each in (*today, *then))
     }
     return Prediction(
-        name, figures, failed, binding(then), tenants=tenants, fairness=_fairness(of.recorded, today, then)
-    )
+        name, figures, failed, binding(then), tenants=tenants, fairness=_fairness(of.recorded, today, then),
+        crowd=(float(np.mean([each.crowd for each in then])), of.recorded.crowd),
+    )  # fmt: skip
 
 
 def _of_tenant(
@@ -127,7 +139,7 @@ def _fairness(recorded: Measures, today: Sequence[Measures], then: Sequence[Meas
 
 
 def _figures(
-    names: Sequence[str], recorded: object, today: Sequence[object], then: Sequence[object], within: float
+    names: Sequence[str], recorded: object, today: Sequence[object], then: Sequence[object], noise: _Noise
 ) -> Iterator[tuple[str, Figure]]:
     for name in names:
         now = getattr(recorded, name)
@@ -135,9 +147,11 @@ def _figures(
         if now is None or None in before or None in after:
             continue
         # A seed changes both simulations alike.
-        logs = np.log(np.maximum(after, 1e-9)) - np.log(np.maximum(before, 1e-9))
-        of_seeds = float(stdtrit(logs.size - 1, _LEVEL)) * float(logs.std(ddof=1)) * sqrt(1 + 1 / logs.size)
-        spread = sqrt(of_seeds**2 + within**2 + (_Z * NOISE) ** 2)
+        apart = [np.log(np.maximum(each, 1e-9)) for each in (after, before)]
+        logs = apart[0] - apart[1]
+        variance = sum(each.var(ddof=1) for each in apart) if noise.chance else logs.var(ddof=1)
+        of_seeds = float(stdtrit(logs.size - 1, _LEVEL)) * sqrt(float(variance) * (1 + 1 / logs.size))
+        spread = sqrt(of_seeds**2 + noise.within**2 + (_Z * NOISE) ** 2)
         centre = float(logs.mean())
         yield name, Figure(now, now * exp(centre), now * exp(centre - spread), now * exp(centre + spread))
 

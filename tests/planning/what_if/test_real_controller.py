@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import main
 from harness.detectors import diagnose
 from harness.detectors.ranking import ranked
 from harness.model.findings import Diagnosis, Evidence, Finding, Validity
@@ -79,6 +80,14 @@ def test_ranked_by_expected_effect_the_true_cause_still_comes_first(unpacked, na
     assert effects is not None
     assert effects.fixes[first].saved > 0.1
     assert ranked(diagnosis.findings, effects)[0].name == first
+
+
+def test_where_more_pods_share_a_node_than_were_ever_seen_it_says_so(unpacked, capsys):
+    """Really without the quota, the machine behind the nodes slows each of 60 pods; nothing in the test shows it."""
+    assert main(["what-if", str(unpacked("quota6").path), "--set", "quota.pods=0", "--set", "quota.pods=7"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "quota.pods=0: up to 18 pods on a node at once, and never more than 3 in the test" in out
+    assert "quota.pods=7: up to" not in out
 
 
 def test_nothing_is_expected_of_a_fix_whose_cause_the_model_does_not_have(unpacked):
