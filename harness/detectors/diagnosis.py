@@ -11,7 +11,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.validity import validity
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, Detector, slowed
-from harness.detectors.gaps import OF_KUBERNETES, gaps
+from harness.detectors.doubts.gaps import OF_KUBERNETES, gaps
 from harness.detectors.ranking import ranked, unexplained
 from harness.model.findings import DOUBT, PREVIEW, Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
 from harness.model.units import counted
@@ -35,9 +35,10 @@ DEFECT = "internal error in this detector"
 
 
 def detectors() -> list[Detector]:
-    """All detectors by name: every module of this package with a `detect`, and those of third parties."""
+    """All detectors by name: every module of these rooms with a `detect`, and those of third parties."""
     package = importlib.import_module(__package__)
-    modules = [importlib.import_module(f"{__package__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    names = (module.name for module in pkgutil.walk_packages(package.__path__, f"{__package__}."))
+    modules = [importlib.import_module(name) for name in names]
     found = [cast("Detector", module) for module in modules if hasattr(module, "detect")]
     found += [cast("Detector", entry.load()) for entry in entry_points(group="pipeswarm.detectors")]
     return sorted(found, key=lambda detector: detector.NAME)

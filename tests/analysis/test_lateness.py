@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.lateness import judged_lateness, lateness
-from harness.detectors import generator_lag
+from harness.detectors.doubts import generator_lag
 from harness.model.phases import GENERATOR_RATE
 from tests.support.timelines import Story
 

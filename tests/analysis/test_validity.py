@@ -5,7 +5,8 @@ import pytest
 from harness.analysis.ledger import ledger
 from harness.analysis.result import analyse
 from harness.analysis.validity import validity
-from harness.detectors import api_errors, credentials_refused
+from harness.detectors.controller import api_errors
+from harness.detectors.doubts import credentials_refused
 from harness.model import Outcome
 from harness.model.findings import Diagnosis, Finding
 from harness.model.phases import SKIPPED

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.detectors import diagnose
-from harness.detectors.adapter_errors import detect
+from harness.detectors.services.adapter_errors import detect
 from tests.support.injected.loads import executed, steady
 
 PLAIN = "HTTP 500 · Internal Server Error"

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from harness.analysis.services.saturation import Saturation
-from harness.detectors import adapter_slow, diagnose
-from harness.detectors.adapter_slow import detect
+from harness.detectors import diagnose
+from harness.detectors.services import adapter_slow
+from harness.detectors.services.adapter_slow import detect
 from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from tests.support.injected.loads import executed
 from tests.support.injection.case import Case, simulated

@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.detectors import api_errors, diagnose
+from harness.detectors import diagnose
+from harness.detectors.controller import api_errors
 from tests.support.timelines import Story
 
 

@@ -2,12 +2,8 @@
 
 import pytest
 
-from harness.detectors import (
-    diagnose,
-    finished_workflows,
-    parallelism_cap,
-    workflows_postponed,
-)
+from harness.detectors import diagnose
+from harness.detectors.controller import finished_workflows, parallelism_cap, workflows_postponed
 from harness.detectors.detector import CannotJudgeError
 from tests.support.injected.control_plane import cached, db, piling_up, waiting
 from tests.support.injected.loads import capped, steady

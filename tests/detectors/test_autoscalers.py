@@ -10,7 +10,8 @@ import pytest
 
 from harness.analysis.capacity.autoscaling import provisioning_times, requests
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors import autoscaler_at_max, autoscaler_slow, diagnose, nodes_exhausted
+from harness.detectors import diagnose
+from harness.detectors.nodes import autoscaler_at_max, autoscaler_slow, nodes_exhausted
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.injected.loads import steady
 from tests.support.injected.nodes import autoscaled, spot

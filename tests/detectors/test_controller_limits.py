@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.waits.controller_limit import Limit, Signs
-from harness.detectors import diagnose, etcd_nearly_full, webhook_slow, workflow_parallelism
+from harness.detectors import diagnose
+from harness.detectors.controller import etcd_nearly_full, webhook_slow, workflow_parallelism
 from harness.model.phases import SCHEDULING, TASK
 from harness.model.records import Sample, Span
 from harness.simulator.profile import Controller

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.detectors import cpu_starved
+from harness.detectors.nodes import cpu_starved
 from harness.model.phases import (
     CPU_LIMIT_CORES,
     NODE_CPU_CORES,

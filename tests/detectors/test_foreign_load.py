@@ -3,7 +3,8 @@
 import pytest
 
 from harness.analysis.capacity.others_load import others_load
-from harness.detectors import diagnose, foreign_load
+from harness.detectors import diagnose
+from harness.detectors.nodes import foreign_load
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING
 from tests.support.injected.loads import NODES, steady
 from tests.support.injected.nodes import shared

@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.detectors import detectors, diagnose, driver_overhead, generator_lag
+from harness.detectors import detectors, diagnose
+from harness.detectors.doubts import generator_lag
+from harness.detectors.nodes import driver_overhead
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING, STORE_PROBE_SECONDS
 from tests.support.injected.doubtful import limited
 from tests.support.injected.every_fault import INJECTED, NAMED, plausible

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.detectors import noisy_neighbour
+from harness.detectors.nodes import noisy_neighbour
 from tests.support.injected.services import noisy_tenants
 from tests.support.timelines import Story
 

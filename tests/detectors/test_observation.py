@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.detectors import censoring, diagnose, observer_gaps
+from harness.detectors import diagnose
 from harness.detectors.capability import Capability
+from harness.detectors.doubts import censoring, observer_gaps
 from harness.model import Event, Sample, Span
 from harness.model.phases import (
     GAP,

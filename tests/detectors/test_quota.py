@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 import urllib3
 
-from harness.detectors import diagnose, quota
+from harness.detectors import diagnose
+from harness.detectors.nodes import quota
 from harness.model.phases import RUNNING
 from harness.model.records import Outcome
 from harness.simulator.cluster import Pod, Shape

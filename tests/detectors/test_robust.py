@@ -71,7 +71,7 @@ def test_every_truncated_or_partial_record_gives_a_report(tmp_path_factory, name
 
 
 def test_a_detector_that_raises_is_reported_and_the_others_still_count(tmp_path, monkeypatch):
-    from harness.detectors import nodes_exhausted
+    from harness.detectors.nodes import nodes_exhausted
 
     def fall(_):
         raise ZeroDivisionError("of the stars")

@@ -8,7 +8,8 @@ import pytest
 
 from harness.analysis.services.contention import Contention
 from harness.analysis.services.saturation import Saturation, saturation
-from harness.detectors import diagnose, runtime_saturated
+from harness.detectors import diagnose
+from harness.detectors.services import runtime_saturated
 from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
 from tests.support.injected.loads import executed
 from tests.support.injection.case import Case, profile_of, records, simulated

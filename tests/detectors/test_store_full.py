@@ -4,8 +4,8 @@ import shlex
 import pytest
 
 from harness.detectors import diagnose
-from harness.detectors.store_full import NAME, detect
-from harness.detectors.store_unreachable import NAME as UNREACHABLE
+from harness.detectors.stores.store_full import NAME, detect
+from harness.detectors.stores.store_unreachable import NAME as UNREACHABLE
 from harness.model.phases import FAILED, LAUNCHER_ERROR, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES, STORE_FULL
 from tests.support.timelines import GIB, STORE_MESSAGE, Story, burst
 

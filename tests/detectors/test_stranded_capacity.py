@@ -2,8 +2,9 @@
 
 import pytest
 
-from harness.detectors import diagnose, stranded_capacity
+from harness.detectors import diagnose
 from harness.detectors.detector import CannotJudgeError
+from harness.detectors.nodes import stranded_capacity
 from harness.model.phases import (
     NODE_MEMORY_BYTES,
     REQUESTED_CPU_CORES,

@@ -13,8 +13,9 @@ from gevent.pywsgi import WSGIServer
 
 from harness.analysis import lateness
 from harness.analysis.timeline import Timeline, floats
-from harness.detectors import api_errors, generator_lag, submissions_limited
-from harness.detectors import slow_accepts as slow_detector
+from harness.detectors.controller import api_errors
+from harness.detectors.doubts import generator_lag, submissions_limited
+from harness.detectors.doubts import slow_accepts as slow_detector
 from harness.drive.dispatch import bare_loop
 from harness.drive.http import client as http_client
 from harness.drive.workers import load_generator

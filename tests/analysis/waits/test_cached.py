@@ -5,7 +5,7 @@ import pytest
 
 from harness.analysis.waits.cached import caching, runs_with_cached_tasks
 from harness.cli import main
-from harness.detectors.caching import detect
+from harness.detectors.doubts.caching import detect
 from harness.model import Span
 from harness.model.phases import CACHED, FAILED, GAP, RESUMED, RUNNING
 from tests.support.timelines import Story, at

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.waits.startup_delay import startup_delay
-from harness.detectors import parallelism_cap
+from harness.detectors.controller import parallelism_cap
 from harness.model.phases import RUNNING
 from tests.support.timelines import Story
 

@@ -5,7 +5,7 @@ from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import SHARE, waiting_evidence
+from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Evidence, Finding
 from harness.reasons.catalogue import SCHEDULER
 

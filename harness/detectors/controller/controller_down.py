@@ -3,8 +3,8 @@
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.outage import outage
 from harness.detectors.capability import Capability
+from harness.detectors.controller.slow_controller import namespace
 from harness.detectors.detector import moment, slowed
-from harness.detectors.slow_controller import namespace
 from harness.model.findings import Evidence, Finding
 from harness.model.units import counted, format_duration
 

@@ -7,7 +7,7 @@ from harness.analysis.services.saturation import saturation
 from harness.analysis.timeline import Timeline
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, by_chance, slowed
-from harness.detectors.replicas import UNNAMED
+from harness.detectors.services.replicas import UNNAMED
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING
 from harness.model.units import format_duration

@@ -6,8 +6,8 @@ from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
 from harness.analysis.waits.workflow_limits import binding
 from harness.detectors.capability import Capability
+from harness.detectors.controller.workflow_limit_fix import commands, evidence, fix, named
 from harness.detectors.detector import slowed
-from harness.detectors.workflow_limit_fix import commands, evidence, fix, named
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
 

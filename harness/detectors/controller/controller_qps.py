@@ -14,8 +14,8 @@ from harness.analysis.waits.controller_limit import (
     signs,
 )
 from harness.detectors.capability import Capability
+from harness.detectors.controller.slow_controller import WEBHOOK, namespace, spent, told_apart, tune
 from harness.detectors.detector import slowed
-from harness.detectors.slow_controller import WEBHOOK, namespace, spent, told_apart, tune
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import BURST, QPS
 from harness.model.units import format_duration

@@ -11,8 +11,8 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.quota_use import UsedUp, used_up
 from harness.analysis.waits.quota_waits import ROW, Refusal, quota_waits, refusals
 from harness.detectors.capability import Capability
+from harness.detectors.controller.slow_controller import BY_WORKFLOWS
 from harness.detectors.detector import CannotJudgeError, broke, slowed
-from harness.detectors.slow_controller import BY_WORKFLOWS
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import QUOTA_AMOUNT
 from harness.model.records import Outcome

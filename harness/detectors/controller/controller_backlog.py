@@ -4,8 +4,8 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import Limit
 from harness.analysis.waits.controller_settings import as_good
 from harness.detectors.capability import Capability
+from harness.detectors.controller.slow_controller import HELD, requeue, slow_controller, spent, tune
 from harness.detectors.detector import slowed
-from harness.detectors.slow_controller import HELD, requeue, slow_controller, spent, tune
 from harness.model.findings import Finding
 from harness.model.phases import BURST, QPS, WORKFLOW_WORKERS
 

@@ -3,8 +3,8 @@
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import Limit
 from harness.detectors.capability import Capability
+from harness.detectors.controller.slow_controller import HELD, requeue, slow_controller, spent
 from harness.detectors.detector import slowed
-from harness.detectors.slow_controller import HELD, requeue, slow_controller, spent
 from harness.model.findings import Finding
 
 NAME = "controller-requeue"

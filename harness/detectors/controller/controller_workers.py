@@ -16,8 +16,8 @@ from harness.analysis.waits.controller_limit import (
 )
 from harness.analysis.waits.controller_settings import DEFAULTS, settings
 from harness.detectors.capability import Capability
+from harness.detectors.controller.slow_controller import WEBHOOK, spent, told_apart, tune
 from harness.detectors.detector import slowed
-from harness.detectors.slow_controller import WEBHOOK, spent, told_apart, tune
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
 from harness.model.units import format_duration

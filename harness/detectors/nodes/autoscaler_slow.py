@@ -5,7 +5,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
-from harness.detectors.node_waits import SHARE, waiting_evidence
+from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 

@@ -9,7 +9,7 @@ from harness.analysis.waits.stated import failed_for, failures_for, words_of
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
 from harness.detectors.error_texts import require_reasons
-from harness.detectors.store_failures import share_of_runs, short
+from harness.detectors.stores.store_failures import share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.text.inert import shell_word
 from harness.model.units import counted

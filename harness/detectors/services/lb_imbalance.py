@@ -9,7 +9,7 @@ from harness.analysis.services.workers import gini
 from harness.analysis.timeline import Timeline
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, by_chance, slowed
-from harness.detectors.idle_workers import (
+from harness.detectors.services.idle_workers import (
     COMMANDS,
     FIX,
     NAME,
@@ -25,7 +25,7 @@ from harness.detectors.idle_workers import (
     while_idle,
     within_replicas,
 )
-from harness.detectors.replicas import LEAST_EXECUTIONS, LEAST_RUNS, UNNAMED
+from harness.detectors.services.replicas import LEAST_EXECUTIONS, LEAST_RUNS, UNNAMED
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import POD_CPU_CORES
 from harness.model.units import format_duration

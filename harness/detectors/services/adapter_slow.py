@@ -13,7 +13,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, by_chance, quarters, slowed
-from harness.detectors.replicas import LEAST_EXECUTIONS, uneven, unnamed_tail
+from harness.detectors.services.replicas import LEAST_EXECUTIONS, uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from harness.model.units import format_duration

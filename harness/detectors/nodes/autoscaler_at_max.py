@@ -3,10 +3,10 @@
 from harness.analysis.capacity.autoscaling import scale_ups
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors import node_waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
-from harness.detectors.node_waits import SHARE, waiting_evidence
+from harness.detectors.nodes import node_waits
+from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "autoscaler-at-max"

@@ -13,7 +13,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, by_chance, slowed
-from harness.detectors.replicas import LEAST_EXECUTIONS
+from harness.detectors.services.replicas import LEAST_EXECUTIONS
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING, QUEUED
 from harness.model.units import counted, format_duration

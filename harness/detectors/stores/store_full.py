@@ -13,7 +13,7 @@ from harness.analysis.waits.stated import failed_for, failures_for, words_of
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
 from harness.detectors.error_texts import require_reasons
-from harness.detectors.store_failures import UNREAD, bare, share_of_runs, short
+from harness.detectors.stores.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
 from harness.model.phases import STORE_FULL as STORE_FULL_REASON

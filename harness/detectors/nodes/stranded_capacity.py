@@ -5,7 +5,7 @@ from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lackin
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
-from harness.detectors.node_waits import SHARE
+from harness.detectors.nodes.node_waits import SHARE
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
 

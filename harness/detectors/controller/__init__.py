@@ -1,0 +1,1 @@
+"""What keeps the workflow controller and the API server from going on."""

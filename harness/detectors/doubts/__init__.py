@@ -1,0 +1,1 @@
+"""What makes a test doubtful: its load, its observation, its size."""

@@ -1,0 +1,1 @@
+"""What nodes, their autoscaler and quotas do to pods."""

@@ -1,0 +1,1 @@
+"""Runtimes and adapters that are called, such as hetida's."""
