@@ -107,6 +107,67 @@ def test_a_folder_without_pipelines_is_refused(tmp_path, text):
     assert main(["simulate", "corpus", str(folder)]) == ExitCode.BAD_CONFIG
 
 
+def workflow(*templates: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **API,
+        "kind": "Workflow",
+        "metadata": {"name": "h"},
+        "spec": {"entrypoint": "m", "templates": [*templates, POD]},
+    }
+
+
+def calls(*tasks: dict[str, Any]) -> dict[str, Any]:
+    """A template whose tasks call others."""
+    return {"name": "m", "dag": {"tasks": [{"template": "w", **task} for task in tasks]}}
+
+
+def pipeline(tasks: dict[str, dict[str, Any]], **components: dict[str, Any]) -> dict[str, Any]:
+    return {**PIPELINE, "root": {"dag": {"tasks": tasks}}, "components": PIPELINE["components"] | components}
+
+
+def of(component: str, **more: Any) -> dict[str, Any]:
+    return {"componentRef": {"name": component}, "taskInfo": {"name": "same"}, **more}
+
+
+# What each is refused for.
+HOSTILE = {
+    "circle.yaml": (workflow(calls({"name": "a", "depends": "b"}, {"name": "b", "depends": "a"})), "a, b wait for each other"),
+    "colliding.yaml": (workflow(calls({"name": "a"}, {"name": "a"})), "name 'a' is not unique"),
+    "colliding-templates.yaml": (workflow({**POD, "name": "m"}, {**POD, "name": "m"}), "template name 'm' not unique"),
+    "nowhere.yaml": (workflow(), "spec.entrypoint names 'm'"),
+    "large.yaml": (workflow(calls({"name": "a", "withItems": ["x" * 2**21]})), "a Kubernetes object has at most 1.5"),
+    "kfp-self.yaml": (pipeline({"a": of("c", dependentTasks=["a"])}), "wait for each other"),
+    "kfp-dangling.yaml": (pipeline({"a": of("c", dependentTasks=["b"])}), "lacks 'b'"),
+    "kfp-recursive.yaml": (pipeline({"a": of("d")}, d={"dag": {"tasks": {"b": of("d")}}}), "a component contains itself"),
+    "kfp-many.yaml": (
+        pipeline(
+            {"a": of("d0")}, d16=PIPELINE["components"]["c"],
+            **{f"d{k}": {"dag": {"tasks": {f"t{j}": of(f"d{k + 1}") for j in range(3)}}} for k in range(16)},
+        ),
+        "more than 50,000 pods",
+    ),
+    "kfp-items.yaml": (
+        pipeline({"a": of("c", parameterIterator={"itemInput": "x", "items": {"raw": json.dumps([*range(10**6)])}})}),
+        "a Kubernetes object has at most 1.5",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_document_is_refused_in_one_sentence(name, tmp_path, capsys):
+    document, says = HOSTILE[name]
+    (tmp_path / name).write_text(json.dumps(document))
+    (found,) = tried(tmp_path, capsys).values()
+    assert found["run"] == "refused"
+    assert says in found["note"]
+    option = "--pipeline" if name.startswith("kfp") else "--workflow"
+    place = tmp_path / "runs"
+    arguments = [option, str(tmp_path / name), "--runs", "2", "--runs-dir", str(place), "--quiet"]
+    assert main(["simulate", "run", "--schedule", "burst", *arguments]) == ExitCode.BAD_CONFIG
+    assert capsys.readouterr().err.startswith("error: ")
+    assert not place.exists() or not [*place.iterdir()]
+
+
 def spots(node: Any) -> list[tuple[Any, Any]]:
     inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     return [found for key, below in inside for found in [(node, key), *spots(below)]]
