@@ -238,7 +238,7 @@ def _of_run(path: Path) -> list[Job]:
     folder = RunFolder.open(path)
     tenants = {each.run: each.tenant for each in folder.records(Submission)}
     jobs, tasks = dict[str, Job](), defaultdict[str, list[Task]](list)
-    for span in folder.records(Span):
+    for span in {(each.run, each.step, each.phase, each.attempt): each for each in folder.records(Span)}.values():
         lasts = ((span.ended_at or span.started_at) - span.started_at) / 1e9
         if span.phase == RUN and not is_workload(span.run):
             jobs[span.run] = Job(span.started_at / 1e9, tenants.get(span.run, ""), [Task("run", lasts)])

@@ -1,5 +1,6 @@
 """The past of a served platform from a real Prometheus that scraped its objects as kube-state-metrics shows them."""
 
+import csv
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
+from generators import cli as scenarios
 from harness.cli import main
 from harness.collectors.checkup import snippet
 from harness.model import Event, Sample, Span
@@ -138,6 +140,23 @@ def test_objects_that_the_cluster_still_shows_are_taken_from_there(night: Night,
     assert done.returncode == 0, done.stderr
     assert "prometheus: none is given" in done.stderr
     assert all(s.source == "kubernetes" for of_run in pods_of(folder).values() for s in of_run)
+
+
+def test_the_runs_of_the_last_days_become_a_workload(night: Night, tmp_path: Path) -> None:
+    _, folder = explained(
+        tmp_path, "--since", night.since, "--host", night.platform.url, kubeconfig=night.platform.kubeconfig
+    )
+    schedule, jobs = tmp_path / "schedule.csv", tmp_path / "jobs.csv"
+    options = ["--from-trace", str(folder.path), "--format", "run", "--jobs", str(jobs), "-o", str(schedule), "--quiet"]
+    assert scenarios.main(["workload", *options]) == 0
+    due_s = [float(row["due_s"]) for row in csv.DictReader(schedule.open())]
+    assert (len(due_s), due_s[0]) == (RUNS, 0.0)
+    began = sorted(span.started_at for span in {s.run: s for s in folder.records(Span) if s.phase == RUN}.values())
+    assert due_s == pytest.approx([(at - began[0]) / 1e9 for at in began])
+    tasks = [json.loads(row["tasks"]) for row in csv.DictReader(jobs.open())]
+    names = [sorted(task["name"] for task in each) for each in tasks]
+    assert names == RUNS * [["evaluate", "prepare", "train"]]
+    assert all(task["duration_s"] >= 4 for each in tasks for task in each if task["name"] == "train")
 
 
 def test_an_aborted_reading_is_resumed_without_a_hole_or_a_double(night: Night, tmp_path: Path) -> None:
