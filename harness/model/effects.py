@@ -41,7 +41,7 @@ class Prediction:
         binds: what limits the runs then.
         simulated: what stands for a finding's fix; "" for other changes.
         tenants: by tenant, mean_s and p95_s of its runs.
-        crowd: most pods on one node at once then, and as recorded.
+        most_per_node: most pods on one node at once then, and as recorded.
         fairness: Jain's index of the tenants' speeds then, and as recorded; none where they can't be compared.
     """
 
@@ -52,7 +52,7 @@ class Prediction:
     simulated: str = ""
     tenants: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
     fairness: tuple[float, float] | None = None
-    crowd: tuple[float, float] = (0.0, 0.0)
+    most_per_node: tuple[float, float] = (0.0, 0.0)
 
     @property
     def unchanged(self) -> bool:

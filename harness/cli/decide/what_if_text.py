@@ -138,7 +138,7 @@ def _notes(found: WhatIf, fixes: Mapping[str, str]) -> Iterator[str]:
             f"Fitted, not read (other values may explain the waits as well): {', '.join(fitted)}"
         )
     for each in found.predictions:
-        then, seen = each.crowd
+        then, seen = each.most_per_node
         if not found.identified.uses_known and then > _MORE * seen > 0:
             yield from printing.wrapped(
                 f"{each.name}: up to {then:.0f} pods on a node at once, and never more than {seen:.0f} in the test; "

@@ -70,7 +70,7 @@ def waits_for(
     }  # fmt: skip
 
 
-def crowd(node: Sequence[str], begun: Floats, ended: Floats) -> int:
+def most_per_node(node: Sequence[str], begun: Floats, ended: Floats) -> int:
     """The most intervals that are open at once on one node; "" is none."""
     names = np.asarray(node, dtype=str)
     return max((peak(begun[names == each], ended[names == each]) for each in np.unique(names) if each), default=0)

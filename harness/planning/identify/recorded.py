@@ -15,7 +15,7 @@ from harness.model.errors import ConfigError
 from harness.model.phases import NETWORK, RUNNING, STORING, UPLOAD_SECONDS
 from harness.model.records import Outcome
 from harness.model.scenario import Scenario
-from harness.planning.identify.limits import ON_NODE, crowd
+from harness.planning.identify.limits import ON_NODE, most_per_node
 from harness.planning.identify.reproduction import CHECKED, Measures, OfTenant
 from harness.planning.simulated_burst import package as default_package
 from harness.simulator.fast import Arrival
@@ -150,7 +150,7 @@ def measures_of(timeline: Timeline) -> Measures:
         tasks={task: float(each.mean()) for task, each in seconds_by_task(timeline, RUNNING, STORING).items()},
         uploads={task: float(each.mean()) for task, each in uploads(timeline).items()},
         before_s=_before(timeline, split.row),
-        crowd=_crowd(timeline),
+        most_per_node=_most_per_node(timeline),
         tenants=by_tenant(runs["tenant"].iloc[split.row].tolist(), split.total),
         fairness=fairness(
             runs["tenant"].iloc[split.row].tolist(), scenario_names(timeline).iloc[split.row].tolist(), split.total
@@ -158,11 +158,11 @@ def measures_of(timeline: Timeline) -> Measures:
     )
 
 
-def _crowd(timeline: Timeline) -> int:
+def _most_per_node(timeline: Timeline) -> int:
     pods = timeline.pods[timeline.of_runs(*ON_NODE)]
     each = pods.assign(end_s=pods["end_s"].fillna(timeline.end_s)).groupby("pod")
     home = each["node"].first().astype(str).replace("nan", "").tolist()
-    return crowd(home, each["start_s"].min().to_numpy(), each["end_s"].max().to_numpy())
+    return most_per_node(home, each["start_s"].min().to_numpy(), each["end_s"].max().to_numpy())
 
 
 def by_tenant(tenant: Sequence[str], total: Floats) -> dict[str, OfTenant]:

@@ -24,7 +24,7 @@ from harness.model.phases import (
     SUCCEEDED,
     UPLOAD_SECONDS,
 )
-from harness.planning.identify.limits import ON_NODE, crowd, waits_for
+from harness.planning.identify.limits import ON_NODE, most_per_node, waits_for
 from harness.planning.identify.recorded import RecordedTest, by_tenant
 from harness.planning.identify.reproduction import CHECKED, Measures
 from harness.simulator.fast import Compact, simulate_compactly
@@ -127,7 +127,7 @@ class _Seen:
                 self.profile, checked, self.pods, self.refused, dict(zip(runs, answered.tolist(), strict=True)),
                 dict(zip(runs, over.tolist(), strict=True)), dict(zip(runs, tenants, strict=True)),
             ),
-            crowd=self._crowd(until),
+            most_per_node=self._most_per_node(until),
             tenants=by_tenant(tenants, total),
             fairness=fairness(tenants, [each.name for each in scenarios], total),
         )  # fmt: skip
@@ -168,14 +168,16 @@ class _Seen:
         seconds[PUBLISHING] = float(np.where(open_, 0.0, after).mean())
         return seconds, float(before.mean())
 
-    def _crowd(self, until: float) -> int:
+    def _most_per_node(self, until: float) -> int:
         placed = [
             (pod.node, pod.bounds[k], pod.bounds[-1])
             for pod in self.pods
             if pod.node and (k := next((k for k, name in enumerate(pod.phases) if name in ON_NODE), -1)) >= 0
         ]
         ends = np.array([_s(end, until) for _, _, end in placed])
-        return crowd([node for node, _, _ in placed], np.array([_s(begun, until) for _, begun, _ in placed]), ends)
+        return most_per_node(
+            [node for node, _, _ in placed], np.array([_s(begun, until) for _, begun, _ in placed]), ends
+        )
 
     def _tasks(self) -> dict[str, float]:
         found: defaultdict[str, list[float]] = defaultdict(list)

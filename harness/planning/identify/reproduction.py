@@ -72,7 +72,7 @@ class Measures:
         uploads: by task, mean seconds of uploads that logs show.
         before_s: of the controller's phase, the mean time before a run's first pod.
         waits: by limit, the mean seconds that a run waited for it; only of simulations, which know it.
-        crowd: most pods that were on one node at once; 0 where runs have none.
+        most_per_node: most pods that were on one node at once; 0 where runs have none.
         tenants: by tenant.
         fairness: Jain's index of the tenants' speeds; none where fewer than two can be compared.
     """
@@ -92,7 +92,7 @@ class Measures:
     uploads: Mapping[str, float] = field(default_factory=dict)
     before_s: float = 0.0
     waits: Mapping[str, float] = field(default_factory=dict)
-    crowd: int = 0
+    most_per_node: int = 0
     tenants: Mapping[str, "OfTenant"] = field(default_factory=dict)
     fairness: float | None = None
 

@@ -120,7 +120,7 @@ def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequ
     }
     return Prediction(
         name, figures, failed, binding(then), tenants=tenants, fairness=_fairness(of.recorded, today, then),
-        crowd=(float(np.mean([each.crowd for each in then])), of.recorded.crowd),
+        most_per_node=(float(np.mean([each.most_per_node for each in then])), of.recorded.most_per_node),
     )  # fmt: skip
 
 
