@@ -36,7 +36,7 @@ def read_reasons(path: Path) -> bytes:
 
 def detector_names() -> Iterator[str]:
     """The names of all detectors, the built-in ones first: from their sources, to import is too much for a load."""
-    for path in (Path(__file__).parents[1] / "detectors").glob("*.py"):
+    for path in (Path(__file__).parents[1] / "detectors").rglob("*.py"):
         yield from _NAMED.findall(reading.read_text(path))
     for entry in entry_points(group="pipeswarm.detectors"):
         yield entry.load().NAME

@@ -63,7 +63,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with one module and one row more."""
     place = tmp_path_factory.mktemp("checkout") / "pipeswarm"
     shutil.copytree(ROOT, place, ignore=lambda at, _: _NOT_PART if Path(at) == ROOT else {"__pycache__"})
-    (place / "harness/detectors/pending_workflows.py").write_text(DETECTOR)
+    (place / "harness/detectors/controller/pending_workflows.py").write_text(DETECTOR)
     stories = place / "tests/support/injected/every_fault.py"
     head, begin, rows = stories.read_text().partition("\n\nINJECTED: dict")
     assert begin
