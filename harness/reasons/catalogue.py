@@ -42,7 +42,7 @@ _OPTION = (
 )
 _LOOKS = re.compile(rf"kubectl (?:-n \S+ )?(?:describe|events|get|logs|top)(?: (?:{_OPTION}|[^\s-]\S*))*")
 _PLAIN = re.compile(r"(?:[\w .,:/@=-]|\[\*\]|\{(?:[\w.]|\[\*\])+\})*")
-_OF_TEXT = ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen", "about")
+_OF_TEXT = ("name", "cause", "layer", "effect", "fix", "link", "pattern", "seen", "about", "exit_code")
 _OF_TEXTS = ("source", "reason", "yields_to", "show", "change", "examples")
 _PLURALS = {"source": "sources", "reason": "reasons"}
 _FLAGS = ("general", "nodes_help", "beside")
@@ -77,6 +77,7 @@ class Row:
     change: tuple[str, ...] = ()
     seen: str = ""
     about: str = "Pod"
+    exit_code: str = ""
     examples: tuple[str, ...] = ()
     yields_to: tuple[str, ...] = ()
 

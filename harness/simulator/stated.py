@@ -207,7 +207,7 @@ class Statements:
         else:
             pod.words = _words(row) if row.about != "Pod" else None
             if pod.words is not None:  # a container beside it has ended, without which it fails
-                kubelet.finish(pod, LAUNCHER_FAILED, "Error")
+                kubelet.finish(pod, int(row.exit_code or LAUNCHER_FAILED), "Error")
                 return
             known, reason = _EXIT_CODE.search(text), _reason(row, "terminated")
             code = _NOT_STARTED if reason in {"StartError", "ContainerCannotRun"} else LAUNCHER_FAILED

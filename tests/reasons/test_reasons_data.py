@@ -12,8 +12,8 @@ import yaml
 _TEXT = files("harness.reasons").joinpath("reasons.yaml").read_text()
 _ROWS: list[dict[str, Any]] = yaml.load(_TEXT, yaml.CSafeLoader)["reasons"]  # in C: each process of the tests reads it
 _KEYS = (
-    "name", "source", "about", "reason", "pattern", "general", "cause", "layer", "effect", "yields_to", "nodes_help", "beside", "fix",
-    "show", "change", "link", "seen", "examples", "counter",
+    "name", "source", "about", "reason", "pattern", "general", "cause", "layer", "effect", "exit_code", "yields_to", "nodes_help",
+    "beside", "fix", "show", "change", "link", "seen", "examples", "counter",
 )  # fmt: skip
 _REQUIRED = {"name", "source", "cause", "layer", "effect", "fix", "show", "link", "examples"}
 _WITH_REASON = {

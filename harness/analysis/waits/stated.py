@@ -36,6 +36,7 @@ _NOT_READY, _UNNAMED = stated("event", "NodeNotReady", "Node is not ready"), "un
 # Layers of which other detectors speak where no cause was stated.
 SPOKEN_OF = frozenset({"pipeline", "store", "platform", "registry"})
 _CODES = re.compile(r"(?:[Cc]ode|[Ss]tatus|HTTP|Err(?:or|no))\W{1,2}(\d{1,5})\b")
+_EXIT_CODE = re.compile(r"exit code (\d+)")
 _UNTOLD = 3  # above all ranks
 _WAITING_TASKS = frozenset({"PENDING", "RUNNING"})
 
@@ -197,7 +198,7 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     parts = {
         each: shares_of(str(reasons.categories[each]), timeline.catalogue, unready) for each in np.unique(code).tolist()
     }
-    failed, again = {each.row: each.tasks for each in failures(timeline)}, _Again(timeline)
+    failed, again = {each.row: each for each in failures(timeline)}, _Again(timeline)
     ended = np.nan_to_num(floats(pods, "end_s")[chosen], nan=timeline.end_s)
     last = np.full(len(timeline.runs), -np.inf)
     own = pods["row"].to_numpy() >= 0
@@ -216,7 +217,7 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
                 cause.stuck.add(run)
             if where == RUNNING:
                 fails = match.row is not None and match.row.effect == FAILS
-                elsewhere = bool(failed.get(run)) and named[k] not in failed[run]  # another pod failed
+                elsewhere = run in failed and _has_another_cause(failed[run], named[k], match.row)
                 if run in failed and not elsewhere and (fails or match.row is None):
                     cause.failed.add(run)
                 if not fails or elsewhere:
@@ -227,6 +228,14 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
             by_run = cause.seconds.setdefault(where, {})
             by_run[run] = by_run.get(run, 0.0) + float(seconds[k]) * share
             cause.shared_s += float(seconds[k]) * share * full
+
+
+def _has_another_cause(failure: Failure, task: str, row: Row | None) -> bool:
+    """Whether a run failed by the pod of another task, or with another exit code than the row's cause has."""
+    codes = {code for text in failure.texts for code in _EXIT_CODE.findall(text)}
+    if row is not None and row.exit_code and codes and row.exit_code not in codes:
+        return True
+    return bool(failure.tasks) and task not in failure.tasks
 
 
 class _Again:

@@ -133,6 +133,17 @@ def test_exit_codes_that_differ_are_different_causes(tmp_path):
     assert failed == {"step-failed": {0}, "killed": {1}}
 
 
+@pytest.mark.parametrize(("code", "killed"), [(137, 1), (1, 0)])
+def test_a_run_failed_for_what_its_node_states_only_with_the_exit_code_that_this_has(code, killed, tmp_path):
+    story = Story(intended=1, target="argo")
+    run = story.submit(0)
+    oom = stated("kubelet-event", "SystemOOM", "System OOM encountered, victim process: python, pid: 31337")
+    story.pod(run, "train", NODES[0], (RUNNING, 1.0, 20.0), reason=oom)
+    story.run(run, 0.0, 21.0, FAILED, f"main: Error (exit code {code})")
+    failed = {each.row.name: len(each.failed) for each in causes(story.timeline(tmp_path)) if each.row}
+    assert failed["node-oom"] == killed
+
+
 def test_what_a_node_states_is_no_reason_of_a_failure_elsewhere(tmp_path):
     broken = stated("node-condition", "FilesystemIsReadOnly", "Filesystem is read-only")
     story = Story(intended=2)
