@@ -83,9 +83,9 @@ def read(place, environment):
 
     def read(page: Path) -> None:
         if page not in pages:
-            pages.add(page)
             for block in blocks(page):
                 follow(page, without_make(block), place, environment)
+            pages.add(page)
 
     return read
 
@@ -98,14 +98,15 @@ def follow(page: Path, script: str, place: Path, environment: dict[str, str]) ->
         process.communicate(timeout=60)
     elif script.strip():
         for last in (False, True):
+            for name in re.findall(r"--run-name (\S+)", script):  # of an attempt before: it would be in use
+                for runs in ("runs", "simulated"):
+                    shutil.rmtree(place / runs / name, ignore_errors=True)
             process = shell(script, place, environment)
             out, _ = process.communicate(timeout=200)
             # This machine may be too busy, and the verdict says so.
             if not process.returncode or "arrivals left late" not in out:
                 break
             skip_if_the_machine_is_late(last=last)
-            for name in re.findall(r"--run-name (\S+)", script):  # it would be in use
-                shutil.rmtree(place / "runs" / name, ignore_errors=True)
         assert process.returncode == 0, f"{page.name}:\n{script}\n{out}"
 
 
