@@ -70,7 +70,7 @@ class Lacking:
 def lacking(timeline: Timeline) -> Lacking | None:
     """None where no pod waited, or the requests of pods were not observed."""
     waiting = timeline.stretches(UNSCHEDULABLE)
-    if not len(waiting) or not dict(requests_by(timeline, REQUESTED_CPU_CORES, "task")):
+    if not len(waiting) or not _recorded(timeline)["cpu"][0]:
         return None
     begun = floats(waiting, "start_s")
     length = np.maximum(np.nan_to_num(floats(waiting, "end_s"), nan=timeline.end_s) - begun, 0.0)
@@ -145,12 +145,20 @@ def _held(timeline: Timeline, nodes: pd.DataFrame, at: Floats) -> dict[str, Floa
     return held
 
 
+@remembered
+def _recorded(timeline: Timeline) -> dict[str, tuple[dict[str, float], dict[str, float]]]:
+    """By resource: the requests of tasks, and of the pods that differ."""
+    return {
+        name: (dict(requests_by(timeline, metric, "task")), dict(requests_by(timeline, metric, "pod")))
+        for name, metric in REQUESTS.items()
+    }
+
+
 def _sizes(timeline: Timeline, pods: pd.DataFrame) -> dict[str, Floats]:
     """By resource: what the pod of each row requests, by its own record or by that of its task."""
     tasks, number = pods["task"].cat, pods["pod"].to_numpy()
     found = {}
-    for name, metric in REQUESTS.items():
-        by_task, by_pod = (dict(requests_by(timeline, metric, label)) for label in ("task", "pod"))
+    for name, (by_task, by_pod) in _recorded(timeline).items():
         sizes = np.array([*(by_task.get(str(task), 0.0) for task in tasks.categories), 0.0])[tasks.codes.to_numpy()]
         known = timeline.numbers_of(by_pod)
         if known.size:

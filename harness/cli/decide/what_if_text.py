@@ -48,12 +48,7 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
     """The predictions as a table, after how well the model reproduces the test; long changes stand below it."""
     of = found.identified
     long = {each.name: f"change {k}" for k, each in enumerate(found.predictions, 1) if len(each.name) > _LONG}
-    whole, found = (
-        found,
-        replace(
-            found, predictions=tuple(replace(each, name=long.get(each.name, each.name)) for each in found.predictions)
-        ),
-    )
+    shown = replace(found, predictions=tuple(replace(p, name=long.get(p.name, p.name)) for p in found.predictions))
     lines = [_sentence(of.reproduction)]
     if not found.reproduced:
         lines += ["", *printing.table(list(_compared(of.reproduction))), ""]
@@ -61,11 +56,11 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
             "No prediction: a model that does not reproduce the test does not say what a change brings."
         )
     elif found.predictions:
-        lines += ["", *printing.table([_HEAD, _today(of.recorded, found.binds), *map(_row, found.predictions)], (0, 7))]
+        lines += ["", *printing.table([_HEAD, _today(of.recorded, found.binds), *map(_row, shown.predictions)], (0, 7))]
         if of.recorded.tenants:
-            lines += ["", *printing.table([*_of_tenants(found)])]
+            lines += ["", *printing.table([*_of_tenants(shown)])]
         lines += ["", *(line for name in long for line in printing.wrapped(f"{long[name]}: {name}"))]
-        lines += _notes(whole, fixes)
+        lines += _notes(found, fixes)
     else:
         lines += printing.wrapped("No finding has a fix that can be simulated: ask for a change with --set or --sweep.")
     if settings:

@@ -47,8 +47,7 @@ def _of_load(timeline: Timeline) -> list[Finding]:
     counted = ", ".join(f"{status} ({count:,})" for status, count in sorted(statuses.value_counts().items(), key=str))
     facts = [Evidence(f"statuses: {counted}", float(len(rejected)), "submissions", "submissions", "outcome = rejected")]
     facts += [Evidence(f"{g.count:,} times: “{g.example[:200]}”", float(g.count)) for g in groups[:_MOST_GROUPS]]
-    title = f"The API server rejected {share:.1%} of the submissions"
-    return [_finding(timeline, title, 0.9, facts, len(rejected) / len(runs))]
+    return [_finding(timeline, f"The API server rejected {share:.1%} of the submissions", 0.9, facts, share)]
 
 
 def _of_others(timeline: Timeline) -> list[Finding]:
