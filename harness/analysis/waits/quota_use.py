@@ -73,7 +73,7 @@ def used_up(timeline: Timeline) -> tuple[UsedUp, ...]:
 
 
 def _waiting(timeline: Timeline) -> tuple[Floats, Floats]:
-    """Begin and end of each wait for a pod: after the answer, or the run's creation, and between two pods."""
+    """Begin and end of each wait for a pod: after the answer, and between two pods."""
     runs, chosen = timeline.runs, np.ones(len(timeline.runs), dtype=np.bool_)
     parts = segments(timeline, chosen)
     between = parts.level == len(PRECEDENCE)
@@ -81,7 +81,6 @@ def _waiting(timeline: Timeline) -> tuple[Floats, Floats]:
     np.minimum.at(first, parts.row, parts.start)
     over = np.nan_to_num(floats(runs, "over_s"), nan=timeline.end_s)
     answered, until = floats(runs, "answered_s"), np.minimum(first, over)
-    answered = np.where(np.isfinite(answered), answered, floats(runs, "created_s"))
     waited: Bools = np.isfinite(answered) & (until > answered)
     return (
         np.concatenate((answered[waited], parts.start[between])),
