@@ -111,6 +111,8 @@ def limited():
 @pytest.fixture
 def recorded(tmp_path, monkeypatch):
     """The folder of a load on `host` in which every `every`-th submission keeps the worker busy for `busy_s`."""
+    gc.collect()
+    gc.freeze()  # what other tests left is no matter of the generator's
 
     def run(name, host, schedule, *, busy_s=0.0, every=1):
         monkeypatch.setattr(load_generator, "_CPU_EVERY_S", 0.4)
@@ -171,8 +173,6 @@ def test_a_worker_that_is_on_time_is_no_finding(findings, monkeypatch):
 
 
 def test_slow_accepts_are_the_platforms_latency_and_no_lag(recorded, slow_accepts):
-    gc.collect()
-    gc.freeze()  # what other tests left is no matter of the generator's
     timeline, _ = recorded("accepting", slow_accepts, Burst(16))
     lag, service = (
         floats(timeline.runs, end) - floats(timeline.runs, start)
@@ -197,7 +197,10 @@ def test_garbage_is_collected_before_connections_are_opened(recorded, service, m
 def test_a_limit_on_submissions_is_found_with_the_rate_it_lets_through(recorded, limited):
     timeline, _ = recorded("limited", limited, Constant(40.0, 3.0))
     (finding,) = submissions_limited.detect(timeline)
-    assert re.fullmatch(r"The platform limits submissions to about [456]\.\d/s \(429\)", finding.title)
+    told = re.fullmatch(r"The platform limits submissions to about ([\d.]+)/s \(429\)", finding.title)
+    sent = floats(timeline.runs, "sent_s")
+    # A busy machine sends late, and so all the faster: of what was sent an eighth is let through.
+    assert told and float(told[1]) == pytest.approx(len(sent) / (sent.max() - sent.min()) / 8, rel=0.25)
     assert "105 times it asked to wait: Retry-After: 1" in [each.statement for each in finding.evidence]
     assert api_errors.detect(timeline) == []
 
