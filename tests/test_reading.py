@@ -39,7 +39,6 @@ ALLOWED = {
     "harness/drive/conclusion.py: report.read_text(encoding='utf-8')": "this process has just written it",
     "harness/plan/assignment.py: Path(file).read_bytes()": "a module that was imported",
     "harness/planning/identify/recorded.py: hetida.EXAMPLE.read_bytes()": "our own",
-    "harness/planning/simulated_burst.py: kfp.EXAMPLE.read_bytes()": "our own",
     "harness/targets/dask_tenants/objects.py: _WORK.read_text(encoding='utf-8')": "our own",
     "harness/simulator/profile/file.py: entry.read_text(encoding='utf-8')": "our own",
     "harness/simulator/profile/file.py: (_BUILT_IN / f'{name}.yaml').read_text(encoding='utf-8')": "our own",

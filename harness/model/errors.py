@@ -38,6 +38,9 @@ _MEANINGS = {
 }
 
 
+_LONGEST, _HEAD, _TAIL = 600, 400, 100  # characters of a line: files that somebody else wrote may hold long names
+
+
 class PipeswarmError(Exception):
     """An error for the user: what is wrong and where (`message`), and what to do (`hint`)."""
 
@@ -49,7 +52,9 @@ class PipeswarmError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message}\n  → {self.hint}" if self.hint else self.message
+        text = f"{self.message}\n  → {self.hint}" if self.hint else self.message
+        lines = text.split("\n")
+        return "\n".join(f"{line[:_HEAD]} … {line[-_TAIL:]}" if len(line) > _LONGEST else line for line in lines)
 
 
 def suggestion(given: str, known: Iterable[str]) -> str:

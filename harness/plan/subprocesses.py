@@ -8,8 +8,10 @@ from pathlib import Path
 from harness.model.errors import ConfigError
 
 
-def generate_scenarios(option: str, package: Path, count: int, seed: int, out: Path) -> None:
+def generate_scenarios(option: str, package: Path, count: int, seed: int, out: Path, source: str) -> None:
     """Generate `count` scenarios that fit a target's package, which the generators read with `option`.
+
+    `source` names in errors what the package was made from.
 
     Raises:
         ConfigError: with the generators' own message.
@@ -18,9 +20,8 @@ def generate_scenarios(option: str, package: Path, count: int, seed: int, out: P
     command += [option, str(package), "-o", str(out)]
     done = run(command)
     if done.returncode:
-        raise ConfigError(
-            f"scenarios can't be generated: {done.stderr.strip().removeprefix('error: ')}", "give --scenarios FILE"
-        )
+        why = done.stderr.strip().removeprefix("error: ").replace(str(package), source)
+        raise ConfigError(f"scenarios can't be generated: {why}", "give --scenarios FILE")
 
 
 def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":

@@ -159,7 +159,9 @@ def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Sc
             out.write_text(_without_values(inputs, count))
         else:
             pipeline.write_bytes(checked.prepared.package)
-            generate_scenarios(checked.prepared.inferred_with, pipeline, count, settings.seed, out)
+            # A target's first option says what runs.
+            source = next(iter(settings.target.values()), "") or "the pipeline"
+            generate_scenarios(checked.prepared.inferred_with, pipeline, count, settings.seed, out, source)
         return read_scenarios(out, inputs, ParamMode()), _table(out)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,7 +27,14 @@ def carry_out(plan: ExperimentFile, folder: Path, test: Tester, report: Callable
     """
     results = _resume(folder, plan.digest)
     while points := likely_points(plan.experiment, results, test.width):
-        result = test.first(points)
+        try:
+            result = test.first(points)
+        except ConfigError:
+            if not results:
+                (folder / _DIGEST).unlink()
+                with suppress(OSError):  # something else is in it
+                    folder.rmdir()
+            raise
         with (folder / RESULTS).open("a", encoding="utf-8") as out:
             out.write(json.dumps(asdict(result)) + "\n")
         results.append(result)

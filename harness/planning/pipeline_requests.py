@@ -1,7 +1,7 @@
 """What a compiled pipeline (KFP IR) requests: per task, and at most at once in one run."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -11,21 +11,24 @@ from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.planning.jobs_per_node import RunRequests
 from harness.prepare.settings import RESOURCE_KEYS
-from harness.prepare.steps import DRIVER_ONLY
+from harness.prepare.steps import DRIVER_ONLY, tasks_of
 from harness.simulator.workflows.parameters import Given, Source, dependencies, inner_scope, items
 
 _PACKAGE = "the pipeline"
 _DRIVER = RunRequests(0.1, 64 * 2**20, 1)  # what KFP requests for a driver pod
 
 
-def requests_by_task(package: bytes) -> dict[str, Resources]:
-    """Requests and limits by task.
+def requests_by_task(package: bytes, source: object = _PACKAGE) -> dict[str, Resources]:
+    """Requests and limits by task; `source` names the pipeline in errors.
 
     Raises:
         ConfigError: it is not compiled IR, or a quantity in it can't be parsed.
     """
-    with reading.structured(_PACKAGE):
-        return _by_task(_spec(package))
+    with reading.structured(source):
+        spec = _spec(package, source)
+        executors = spec.get("deploymentSpec", {}).get("executors", {})
+        labels = {task.name: task.label for task in tasks_of(spec) if task.label}
+        return {name: _resources(executors.get(label, {}).get("container", {})) for name, label in labels.items()}
 
 
 def run_requests(package: bytes, *, with_drivers: bool = True) -> RunRequests:
@@ -60,6 +63,7 @@ class _Pipeline:
     executors: Mapping[str, Any]
     defaults: Mapping[str, object]
     driver: RunRequests
+    known: dict[tuple[str, str], RunRequests] = field(default_factory=dict)  # by component and scope
 
     def of_tasks(self, component: Mapping[str, Any], scope: Mapping[str, Source]) -> RunRequests:
         """The most that a pipeline's tasks request at once, each in place of its driver, which has ended by then."""
@@ -74,7 +78,8 @@ class _Pipeline:
         return _larger(self.driver, RunRequests(*at_once)) if order else self.driver
 
     def _of_task(self, task: Mapping[str, Any], outputs: Mapping[str, int], scope: Mapping[str, Source]) -> RunRequests:
-        component = self.components.get(task.get("componentRef", {}).get("name", ""), {})
+        name = task.get("componentRef", {}).get("name", "")
+        component = self.components.get(name, {})
         if "dag" not in component:
             container = self.executors.get(component.get("executorLabel"), {}).get("container", {})
             if "executorLabel" in component and container.get("image") in DRIVER_ONLY:
@@ -84,7 +89,10 @@ class _Pipeline:
         types = component.get("inputDefinitions", {}).get("parameters", {})
         inside = inner_scope(task, types, outputs, scope, self.defaults)
         times = self._at_once(task, inside)
-        return RunRequests(*(times * each for each in astuple(self.of_tasks(component, inside))))
+        key = name, repr(inside)
+        if key not in self.known:
+            self.known[key] = self.of_tasks(component, inside)
+        return RunRequests(*(times * each for each in astuple(self.known[key])))
 
     def _at_once(self, task: Mapping[str, Any], scope: Mapping[str, Source]) -> int:
         """Iterations of a task at the same time: 1 of one that is no loop."""
@@ -127,34 +135,16 @@ def _larger(first: RunRequests, second: RunRequests) -> RunRequests:
     return RunRequests(*map(max, astuple(first), astuple(second)))
 
 
-def _spec(package: bytes) -> dict[str, Any]:
-    spec = next(iter(reading.parse_yaml(package, _PACKAGE)), None)
+def _spec(package: bytes, source: object = _PACKAGE) -> dict[str, Any]:
+    spec = next(iter(reading.parse_yaml(package, source)), None)
     if not isinstance(spec, dict):
-        raise ConfigError(f"{_PACKAGE} is not compiled", "give its IR YAML")
+        raise ConfigError(f"{source} is not a compiled pipeline", "give its IR YAML")
     return spec
-
-
-def _by_task(spec: Mapping[str, Any]) -> dict[str, Resources]:
-    executors = spec.get("deploymentSpec", {}).get("executors", {})
-    found = {}
-    for task, label in _tasks(spec, spec.get("root", {})):
-        found[task] = _resources(executors.get(label, {}).get("container", {}))
-    return found
 
 
 def _resources(container: Mapping[str, Any]) -> Resources:
     given = container.get("resources", {})
     return Resources(**{name: _quantity(given, *keys) for name, keys in RESOURCE_KEYS.items()})
-
-
-def _tasks(spec: Mapping[str, Any], component: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each task that runs a container, with its executor's label; in nested pipelines too."""
-    for name, task in component.get("dag", {}).get("tasks", {}).items():
-        inner = spec.get("components", {}).get(task.get("componentRef", {}).get("name", ""), {})
-        if "executorLabel" in inner:
-            yield str(name), str(inner["executorLabel"])
-        else:
-            yield from _tasks(spec, inner)
 
 
 def _quantity(given: Mapping[str, Any], text: str, number: str, unit: float) -> float | None:

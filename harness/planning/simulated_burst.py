@@ -7,7 +7,6 @@ from pathlib import Path
 
 import orjson
 
-from harness import reading
 from harness.model.errors import ConfigError
 from harness.prepare.settings import Settings
 from harness.simulator.cluster import Node, NullListener
@@ -16,12 +15,13 @@ from harness.simulator.faults import inject
 from harness.simulator.hetida import Ending, Job, Service
 from harness.simulator.hetida.requests import backend_request
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.packages import parse_package
+from harness.simulator.kfp.packages import parse_package, reading
 from harness.simulator.kfp.records import OVER, SUCCEEDED
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool, Profile
 from harness.simulator.workflows.graph import EXECUTOR, flatten
 
+_FIX = "compile the pipeline with kfp 2; each of its inputs needs a default"
 _SLICE_S = 60.0
 _LONGEST_S = 14 * 86400.0
 
@@ -76,14 +76,7 @@ def package(path: Path | None, profile: Profile | None = None, changes: Sequence
             raise ConfigError("only pipelines of KFP can be prepared", "leave 'prepare' out")
         texts = {option.name: str(option.text(None)) for option in hetida.OPTIONS}
         return hetida.prepare({**texts, "transformation": str(path or "")}, simulated=True).package or b""
-    if changes:
-        return read_pipeline(path or kfp.EXAMPLE, changes).package
-    if path is None:
-        return kfp.EXAMPLE.read_bytes()
-    try:
-        return reading.read_bytes(path)
-    except OSError as error:
-        raise ConfigError(f"the pipeline {path} can't be read: {error.strerror}", "give its compiled YAML") from error
+    return read_pipeline(path or kfp.EXAMPLE, changes, keep_caching=not changes).package
 
 
 def with_nodes(profile: Profile, nodes: int, package: bytes, pool: str = "") -> Profile:
@@ -140,9 +133,11 @@ def steps_of(package: bytes) -> list[Shape]:
     """
     try:
         spec, platform = parse_package(package)
+        with reading():
+            plans = flatten(spec, platform, {}, 1).plans
     except RpcError as error:
-        raise ConfigError(f"the pipeline can't be read: {error.message}", "give its compiled YAML") from error
-    return [plan.container.shape for plan in flatten(spec, platform, {}, 1).plans if plan.role == EXECUTOR]
+        raise ConfigError(f"the pipeline can't be read: {error.message}", _FIX) from error
+    return [plan.container.shape for plan in plans if plan.role == EXECUTOR]
 
 
 def main_pool(profile: Profile, steps: Sequence[Shape]) -> Pool:
@@ -184,9 +179,12 @@ def burst(profile: Profile, package: bytes, runs: int, seed: int) -> SimulatedBu
     if platform.hetida is not None:
         return _executions(platform, platform.hetida, package, runs)
     server = platform.server
-    uploaded = server.catalogue.create_pipeline(package.replace(b"enableCache: true", b"enableCache: false"))
-    version = server.catalogue.versions_of(uploaded.id)[0]
-    started = [server.prepare_run(f"run-{k}", "", version, {}, by_reference=True) for k in range(runs)]
+    try:
+        uploaded = server.catalogue.create_pipeline(package.replace(b"enableCache: true", b"enableCache: false"))
+        version = server.catalogue.versions_of(uploaded.id)[0]
+        started = [server.prepare_run(f"run-{k}", "", version, {}, by_reference=True) for k in range(runs)]
+    except RpcError as error:
+        raise ConfigError(f"the simulated KFP refuses the pipeline: {error.message}", _FIX) from error
     rejected: list[RpcError] = []
     for run in started:
         server.start_run(run, lambda answer: rejected.append(answer) if isinstance(answer, RpcError) else None)

@@ -13,7 +13,7 @@ from harness.prepare.settings import RESOURCE_KEYS, Resources, Retry, Settings
 from harness.prepare.steps import Document, Task, container_of, matching, separate
 
 _CACHING = "cachingOptions"
-_PLATFORM_PATH = ("platforms", "kubernetes", "deploymentSpec", "executors")
+PLATFORM_PATH = ("platforms", "kubernetes", "deploymentSpec", "executors")
 
 
 def prepared(documents: Sequence[Document], settings: Settings) -> list[Document]:
@@ -60,7 +60,7 @@ def disable_caching(tasks: Sequence[Task]) -> bool:
 def platform_of(document: Mapping[str, Any]) -> Document:
     """The settings by executor in a PlatformSpec."""
     found: Any = document
-    for key in _PLATFORM_PATH:
+    for key in PLATFORM_PATH:
         found = found.get(key) or {}
     return dict(found)
 
@@ -74,9 +74,9 @@ def _copied(node: Any) -> Any:
 
 def _store(document: Document, executors: Document) -> None:
     inner = document
-    for key in _PLATFORM_PATH[:-1]:
+    for key in PLATFORM_PATH[:-1]:
         inner[key] = inner = inner.get(key) or {}
-    inner[_PLATFORM_PATH[-1]] = executors
+    inner[PLATFORM_PATH[-1]] = executors
 
 
 def _changes_executors(settings: Settings) -> bool:

@@ -70,7 +70,10 @@ def read_prices(path: Path, nodes: pd.DataFrame) -> Prices:
     if not isinstance(document, dict) or not document:
         raise ConfigError(f"{path} is not a mapping of pools or machine types to prices", "write it as pool-a: 0.19")
     currency = _currency(document.pop(CURRENCY, ""), path, "write it as currency: EUR")
-    prices = dict(parse_price(f"{name}={price}") for name, price in document.items())
+    try:
+        prices = dict(parse_price(f"{name}={price}") for name, price in document.items())
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error.message}", error.hint) from error
     machines = zip(nodes["pool"], nodes["machine"], strict=True)
     of_pools = {str(pool): prices[machine] for pool, machine in machines if machine in prices}
     known = {*nodes["pool"], EVERY}

@@ -20,3 +20,10 @@ def test_its_kind_decides_the_exit_code(kind, code):
 def test_every_exit_code_has_a_meaning():
     assert all(code.meaning for code in ExitCode)
     assert ExitCode(3).meaning == "SLO missed"
+
+
+def test_a_name_of_megabytes_is_not_repeated_whole():
+    shown = str(ConfigError(f"there is no step '{'x' * 10**6}'", "correct it"))
+    assert len(shown) < 600
+    assert shown.startswith("there is no step 'xxx")
+    assert shown.endswith("x'\n  → correct it")

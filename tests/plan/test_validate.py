@@ -1,10 +1,11 @@
+import json
 from argparse import Namespace
 
 import pytest
 
 from harness.model import ConfigError, Scenario
 from harness.plan.options import settings
-from harness.plan.validate import check, demand_known_tenants, in_order
+from harness.plan.validate import check, demand_known_tenants, in_order, scenarios_for
 from harness.store.folder import RunFolder
 from harness.targets.discovery import find
 
@@ -32,6 +33,15 @@ def test_a_name_in_use_is_refused_before_anything_is_done_unless_it_is_to_be_ove
         with pytest.raises(ConfigError, match="nightly exists"):
             check(settings(given, "", platform), "kfp", platform)
     assert (tmp_path / "nightly" / "manifest.json").exists()
+
+
+def test_scenarios_that_can_not_be_generated_name_the_users_own_file(tmp_path):
+    root = {"dag": {"tasks": {}}, "inputDefinitions": {"parameters": {"x": {"parameterType": None}}}}
+    (tmp_path / "mine.yaml").write_text(json.dumps({"pipelineInfo": {"name": "p"}, "root": root}))
+    platform = find("kfp")
+    checked = check(settings(Namespace(pipeline=str(tmp_path / "mine.yaml")), "", platform), "kfp", platform)
+    with pytest.raises(ConfigError, match=rf"generated: {tmp_path}/mine.yaml: the pipeline's input 'x' has"):
+        scenarios_for(checked, ())
 
 
 @pytest.mark.parametrize(("tenant", "known", "message"), [

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import yaml
 
@@ -5,6 +7,7 @@ from harness.analysis.cost.resources import Resources
 from harness.planning.jobs_per_node import RunRequests
 from harness.planning.pipeline_requests import most_at_once, requests_by_task, run_requests
 from harness.targets import kfp
+from tests.cli.platform.test_corpus import HOSTILE
 
 TRAINING = kfp.EXAMPLE
 MI = 2**20
@@ -18,6 +21,13 @@ def test_requests_of_a_compiled_pipeline_are_read():
 
 def test_a_run_requests_the_maximum_over_its_levels():
     assert run_requests(TRAINING.read_bytes()) == RunRequests(1.0, 1024 * MI, 1)
+
+
+def test_components_that_refer_to_each_other_are_read_once():
+    """Written out, this pipeline has 43 million tasks."""
+    package = json.dumps(HOSTILE["kfp-many.yaml"][0]).encode()
+    assert run_requests(package, with_drivers=False).pods == 3**16
+    assert requests_by_task(package).keys() == {"t0", "t1", "t2"}
 
 
 def test_steps_in_a_chain_never_overlap():

@@ -213,7 +213,7 @@ def test_the_objects_beside_a_workflow_are_created_once(tmp_path):
 )
 def test_what_workflows_do_not_need_is_refused(tmp_path, text, said):
     (tmp_path / "beside.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=rf"beside\.yaml.*{said}"):
         prepared(tmp_path, **{"with": str(tmp_path / "beside.yaml")})
 
 

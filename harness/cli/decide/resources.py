@@ -23,7 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the run folder, derive requests per step, and print them with the runs per node."""
     timeline = timeline_of(arguments.run)
     folder = RunFolder.open(arguments.run)
-    current = requests_by_task(folder.read_bytes(PIPELINE)) if folder.has(PIPELINE) else {}
+    file = folder.path / PIPELINE
+    current = requests_by_task(folder.read_bytes(PIPELINE), file) if folder.has(PIPELINE) else {}
     needs = step_needs(timeline, current)
     if not needs:
         raise ConfigError(

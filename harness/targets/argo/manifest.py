@@ -64,15 +64,15 @@ def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, An
     main = [each for each in found if str(each.get("kind")) in {"Workflow", "CronWorkflow"}] or found
     if len(main) != 1:
         raise ConfigError(f"{path} holds {len(main)} workflows, and a test runs one", MANIFEST_HINT)
-    objects = [each for each in found if each is not main[0]]
+    objects = [(path, each) for each in found if each is not main[0]]
     for other in beside:
-        objects += _documents(other)
+        objects += [(other, each) for each in _documents(other)]
     manifest = runnable(main[0], str(path))
-    for each in objects:
-        with reading.structured(path, MANIFEST_HINT):
+    for file, each in objects:
+        with reading.structured(file, MANIFEST_HINT):
             if each["kind"] not in _NEEDED or not each["metadata"]["name"]:
-                raise ConfigError(f"workflows need no {each['kind']}", f"leave {each['metadata']['name']} out")
-    return [manifest, *objects]
+                raise ConfigError(f"{file}: workflows need no {each['kind']}", f"leave {each['metadata']['name']} out")
+    return [manifest, *(each for _, each in objects)]
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:

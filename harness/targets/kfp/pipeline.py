@@ -11,7 +11,7 @@ import yaml
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.text.redaction import HIDDEN, Redaction
-from harness.prepare.changes import disable_caching, prepared
+from harness.prepare.changes import PLATFORM_PATH, disable_caching, prepared
 from harness.prepare.settings import Settings
 from harness.prepare.steps import tasks_of
 from harness.targets.scenarios import Input, InputType
@@ -86,6 +86,9 @@ def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
     if not _is_ir(spec):
         found = " (it is an Argo Workflow, the output of KFP v1)" if _is_argo(spec) else ""
         raise ConfigError(f"{path} is not a compiled pipeline{found}", _HINT)
+    for number, each in enumerate(documents[1:], 2):
+        if not _is_platform(each):
+            raise ConfigError(f"{path}, document {number} is not a platform spec, as kfp-kubernetes makes them", _HINT)
     return text, documents
 
 
@@ -93,6 +96,15 @@ def _is_ir(spec: object) -> bool:
     if not isinstance(spec, dict) or not isinstance(spec.get("root"), dict):
         return False
     return isinstance(spec.get("pipelineInfo"), dict) and "name" in spec["pipelineInfo"]
+
+
+def _is_platform(document: object) -> bool:
+    node: Any = document if isinstance(document, dict) and "platforms" in document else None
+    for key in PLATFORM_PATH:
+        if not isinstance(node, dict):
+            return False
+        node = node.get(key) or {}
+    return isinstance(node, dict) and all(isinstance(each, dict) for each in node.values())
 
 
 def _is_argo(spec: object) -> bool:

@@ -228,7 +228,7 @@ SMALL = "loads: 1\nnodes: 1\nrepetitions: 1\n"
     ("more", "message"),
     [
         ("simulate: nothing", "no simulated platform 'nothing'"),
-        ("simulate: demo\npipeline: absent.yaml", "absent.yaml can't be read"),
+        ("simulate: demo\npipeline: absent.yaml", "absent.yaml does not exist"),
         ("simulate: demo\nvariants: {a: {fault: none-such}}", "no fault 'none-such'"),
         ("simulate: demo\nvariants: {a: {runs: 3}}", "'runs' has no meaning in simulated time"),
         ("simulate: demo\nvariants: {a: {pool: none-such}}", "has no pool 'none-such'"),
