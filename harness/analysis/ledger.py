@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.analysis.timeline import LATE_ROWS, RECOVERED, Timeline
 from harness.analysis.timeline.memory import remembered
-from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
+from harness.model.phases import CANCELED, FAILED, REMOVED, SKIPPED, SUCCEEDED
 from harness.model.records import Outcome
 
 _SEQUENCE = 4  # evenly spaced numbers, from this many on, are abbreviated
@@ -73,6 +73,13 @@ def ledger(timeline: Timeline) -> Ledger:
         missed=int(outcomes.get(Outcome.MISSED.value, 0)),
         foreign=timeline.foreign,
     )
+
+
+def removed(timeline: Timeline) -> int:
+    """How many of the runs in flight the platform had removed, so that their ends are unknown."""
+    events = timeline.events
+    gone = events["object"][(events["kind"] == "Run") & (events["reason"] == REMOVED)]
+    return int((timeline.runs["run"].isin(gone) & timeline.is_open).sum())
 
 
 def missing(timeline: Timeline) -> list[int]:

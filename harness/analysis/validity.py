@@ -1,7 +1,7 @@
 """Did the test apply the load it promised? If not, there is no verdict on the platform."""
 
 from harness.analysis.lateness import judged_lateness
-from harness.analysis.ledger import in_words, ledger, missing
+from harness.analysis.ledger import in_words, ledger, missing, removed
 from harness.analysis.refused_credentials import refused_credentials
 from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Timeline, floats
 from harness.analysis.timeline.clocks import step
@@ -38,8 +38,9 @@ def validity(timeline: Timeline) -> Validity:
     if cached:
         reasons.append(f"{cached:,} runs came from the cache, in whole or in part: their cost is unknown")
     if censored > CENSORED_RATIO:
+        gone = f" ({removed(timeline):,} were removed before)" if removed(timeline) else ""
         reasons.append(
-            f"{counts.in_flight:,} accepted runs ({censored:.1%}) had not finished when the observation ended, "
+            f"{counts.in_flight:,} accepted runs ({censored:.1%}) had not finished when the observation ended{gone}, "
             f"limit {CENSORED_RATIO:.0%}"
         )
     reasons += _refused(timeline)

@@ -68,7 +68,8 @@ class Platform:
         self.argo = Unfolding(self.loop, self.controller, profile.priority_classes, guesses)
         self.statements: Statements | None = None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
-        self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
+        # Called when the API server has recorded a run's end.
+        self.run_watchers: list[Callable[[Run], None]] = [self.server.run_over]
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)
 
     def _workflow_changed(self, workflow: Workflow) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.analysis.validity import validity
 from harness.detectors import diagnose
 from harness.detectors.capability import Capability
 from harness.detectors.doubts import censoring, observer_gaps
@@ -15,6 +16,7 @@ from harness.model.phases import (
     NOT_REACHABLE,
     OF_TASK,
     PULLING,
+    REMOVED,
     RUN,
     RUNNING,
     STARTING,
@@ -44,6 +46,17 @@ def test_another_loads_runs_in_flight_are_not_attributed_to_our_drain(tmp_path):
         replace(timeline := observed(Story(intended=4), tmp_path, None), plan=replace(timeline.plan, intended=4))
     )
     assert "--drain" in ours.fix
+
+
+def test_runs_that_the_platform_removed_are_counted(tmp_path):
+    story = Story(intended=4)
+    story.event(12.0, "Run", "r1", REMOVED, "the platform removed it before its end was seen")
+    timeline = replace(found := observed(story, tmp_path, None), plan=replace(found.plan, intended=4))
+    (finding,) = censoring.detect(timeline)
+    assert "the platform removed 1 of them before their end was seen" in [each.statement for each in finding.evidence]
+    assert "RETENTION" in finding.fix
+    (reason,) = (each for each in validity(timeline).reasons if "had not finished" in each)
+    assert "(1 were removed before)" in reason
 
 
 def test_pods_of_another_cluster_are_a_separate_finding(tmp_path):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from harness.model.forgetting import Ids
-from harness.model.phases import RUN, SUCCEEDED, TERMINAL_STATES
+from harness.model.phases import REMOVED, RUN, SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Span
 from harness.targets.target import ListedRun
 
@@ -31,9 +31,13 @@ class KnownRuns:
     def resume(self, events: Iterable[Event], spans: Iterable[Span]) -> None:
         """Take in what an earlier observer has recorded."""
         for event in events:
-            if event.kind != "Run" or event.reason not in TERMINAL_STATES:
+            if event.kind != "Run":
                 continue
-            if event.source == self._source:
+            if event.reason == REMOVED:
+                self.over.add(event.object)
+            elif event.reason not in TERMINAL_STATES:
+                continue
+            elif event.source == self._source:
                 self.over.add(event.object)
                 self._states[event.reason] += 1
             else:
@@ -59,10 +63,15 @@ class KnownRuns:
         self.open[run.id] = run
         return [] if before else [self._span(run, None, now_at)]
 
-    def drop(self, run: str) -> None:
-        """A run has vanished from the listing: waiting for its end would never end."""
-        self._states[self.open.pop(run).state] -= 1
+    def remove(self, run: str, now_at: int) -> list[Event]:
+        """The platform shows a run no longer: it has ended as the cluster showed, or nobody will know how it ended."""
+        if before := self.open.pop(run, None):
+            self._states[before.state] -= 1
         self.over.add(run)
+        if run in self.reported:
+            return []
+        seen = "removed it before its end was seen" if before else "accepted it, and never listed it"
+        return [Event(now_at, "Run", run, REMOVED, f"the platform {seen}", self._source, run, type="Warning")]
 
     def counts(self) -> Mapping[str, int]:
         """Number of runs by the platform's state; states without runs are left out."""

@@ -29,7 +29,7 @@ from harness.collectors.runs.messages import (
 )
 from harness.collectors.runs.poll_hint import Load, PollHint, poll_hint
 from harness.collectors.runs.poll_policy import PollPolicy, PollState
-from harness.collectors.runs.sweep import Forecast, Sweep
+from harness.collectors.runs.sweep import LATE_S, Forecast, Sweep
 from harness.collectors.runs.tasks import TaskQueue
 from harness.model.phases import FAILED, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, WRONG_CLUSTER
 from harness.model.plan import Plan
@@ -104,6 +104,7 @@ class RunPoller:
         self._cluster = Activity()
         self._mismatch = ClusterMismatch(plan)
         self._ended: deque[str] = deque(maxlen=_SHOWN)
+        self._unlisted_s: dict[str, float] = {}  # runs of the ledger: since when a sweep did not come across them
         self._worked = self._labelled = False  # see `poll_hint`
         self._sweep = Sweep(known)
         self._forecast = Forecast(now_s, len(known.over))
@@ -231,10 +232,11 @@ class RunPoller:
         self._forecast.update(now.s, over=len(self._known.over), going=len(self.going))
         commands.append(Record(Sample(RUNS_IN_FLIGHT, now.at, float(len(self._known.open)))))
         commands += self._report_mismatch(_ENOUGH_RUNS)
-        for name in self._sweep.vanished(page):
-            self._known.drop(name)
-            self.going.discard(name)
-            commands.append(Note("RunVanished", name, "the run is no longer listed, and its end was not seen"))
+        self._unlisted_s = {run: self._unlisted_s.get(run, now.s) for run in self.going if run not in self._known.open}
+        never_listed = [run for run, since_s in self._unlisted_s.items() if now.s - since_s >= LATE_S]
+        for gone in (*self._sweep.vanished(page), *never_listed):
+            self.going.discard(gone)
+            commands += map(Record, self._known.remove(gone, now.at))
         return commands
 
     def _shows_ends(self) -> bool:

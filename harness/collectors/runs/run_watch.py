@@ -177,8 +177,8 @@ class RunWatch:
             for name in [name for name, at in self._gone.items() if self._clock() - at >= _VANISHED_S]:
                 del self._gone[name]
                 if name in self._known.open:
-                    self._known.drop(name)
-                    self._journal.note("RunVanished", name, "the run was deleted, and its end was not seen")
+                    for record in self._known.remove(name, self._journal.now()):
+                        self._journal.write(record)
 
     def __contains__(self, run: object) -> bool:
         """Whether a run is the test's."""

@@ -6,7 +6,7 @@ from harness.collectors.runs.known_runs import KnownRuns
 from harness.targets.target import RunPage
 
 # A run's creation is its request's arrival, but it is listed once started: a minute later on a throttled API.
-_LATE_NS = 90 * 10**9
+LATE_S = 90
 
 
 class Sweep:
@@ -59,7 +59,7 @@ class Sweep:
         self.token = page.next_page if further else ""
         if not further:
             self.pages = max(self.pages, self._read)
-            self._complete_to = max(self._complete_to, self._newest - _LATE_NS)
+            self._complete_to = max(self._complete_to, self._newest - LATE_S * 10**9)
         return bool(further)
 
     def vanished(self, last: RunPage) -> list[str]:

@@ -1,6 +1,6 @@
 """Runs were still in flight when observation ended: their durations are unknown (right-censored)."""
 
-from harness.analysis.ledger import ledger
+from harness.analysis.ledger import ledger, removed
 from harness.analysis.timeline import Timeline
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
@@ -28,5 +28,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     facts = [Evidence(f"{share:.1%} of the {without_end} have no end", share, "share", table)]
     if loaded:
         facts.append(Evidence(f"the test waited up to {format_duration(drain_s)} for the last runs", drain_s, "s"))
+    if gone := removed(timeline):
+        facts.append(Evidence(f"the platform removed {gone:,} of them before their end was seen", gone, table="events"))
+        fix += " Let it keep ended runs for longer than the test: ARCHIVED_RUNS_RETENTION_TIME of KFP, Argo's TTL."
     title = f"{counts.in_flight:,} {runs} were still in flight when observation ended"
     return [Finding(NAME, title, 0.95, tuple(facts), fix, (), slowed(0.2))]

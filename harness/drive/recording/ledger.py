@@ -11,7 +11,7 @@ import orjson
 from harness.drive.recording.latency_histogram import LatencyHistogram
 from harness.model.forgetting import Ids
 from harness.model.live.state import Counts
-from harness.model.phases import SUCCEEDED, TERMINAL_STATES
+from harness.model.phases import REMOVED, SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.store.folder import Recorder, encode
 from harness.store.spools import kind_of
@@ -108,8 +108,8 @@ class Ledger:
                 yield finished
 
     def end(self, event: Event) -> Finished | None:
-        """Book the end of a run; none if it is no run of this test, or not known to be one yet."""
-        if event.kind != "Run" or event.reason not in TERMINAL_STATES:
+        """Book the end of a run, or that it was removed; none if it is no run of this test, or not known to be yet."""
+        if event.kind != "Run" or event.reason not in {*TERMINAL_STATES, REMOVED}:
             return None
         if event.object not in self._open:
             if event.object not in self._over:  # else the listing shows it again, after the cluster has

@@ -263,8 +263,21 @@ class Server:
         run = self.run(run_id, f"Failed to delete run {run_id} as it does not exist")
         if run.workflow is not None and run.workflow.key in self._controller.workflows:
             self._controller.remove(run.workflow)
+        self._delete_row(run)
+        if run.workflow is not None:
+            run.workflow.forget()
+
+    def run_over(self, run: Run) -> None:
+        """Delete the row of a run that has ended, once its retention time is over."""
+        if retention_s := self._profile.api.retention_s:
+            self._loop.after(retention_s, self._expire, run)
+
+    def _expire(self, run: Run) -> None:
+        if run.finished is not None and run.id in self.runs:
+            self._delete_row(run)
+
+    def _delete_row(self, run: Run) -> None:
         if run.workflow is not None:
             self.database.delete(run.workflow.graph)
-            run.workflow.forget()
-        del self.runs[run_id]
+        del self.runs[run.id]
         self.deleted += 1

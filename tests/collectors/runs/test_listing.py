@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model import Event, Sample, Span
-from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
+from harness.model.phases import (
+    FAILED,
+    GAP,
+    LIST_SECONDS,
+    REMOVED,
+    RUNS_IN_FLIGHT,
+    SUCCEEDED,
+    TERMINAL_STATES,
+    WRONG_CLUSTER,
+)
 from tests.support.run_listing import T0, Platform, Scene
 
 
@@ -147,6 +156,16 @@ class TestReliability:
         first.platform.put("b", SUCCEEDED, 1, 12)
         second.sweep()
         assert second.ends() == [("a", SUCCEEDED), ("b", SUCCEEDED)]
+
+    def test_a_restarted_observer_does_not_wait_for_removed_runs(self, tmp_path: Path) -> None:
+        first = Scene(tmp_path)
+        first.platform.put("a", "RUNNING", 0)
+        first.sweep()
+        del first.platform.runs["a"]
+        first.sweep()
+        assert first.ends() == [("a", REMOVED)]
+        assert first.runs.live().runs == {}
+        assert not Scene(tmp_path, first.platform).runs.poller.going
 
     def test_a_platform_that_is_temporarily_unreachable_leaves_a_gap_and_loses_nothing(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)

@@ -14,7 +14,6 @@ from harness.collectors.runs.messages import (
     Event,
     Instant,
     LedgerGrew,
-    Note,
     PageListed,
     PollFailed,
     Record,
@@ -26,7 +25,8 @@ from harness.collectors.runs.messages import (
 from harness.collectors.runs.poll_policy import PollPolicy
 from harness.collectors.runs.poller import RunPoller
 from harness.model import Outcome, Plan, Submission
-from harness.model.phases import FAILED, SUCCEEDED
+from harness.model.phases import FAILED, REMOVED, SUCCEEDED
+from harness.model.records import Event as EventRecord
 from harness.targets.target import ListedRun, RunPage
 
 T0 = 1_790_000_000 * 10**9
@@ -115,14 +115,41 @@ def test_when_pages_are_requested(schedule: str, intended: int, events: list[Eve
     assert requests(machine.on(last)) == answer
 
 
-def test_a_run_that_vanishes_is_noted_only_at_the_end_of_the_listing() -> None:
+def ends(commands: Sequence[Command]) -> list[tuple[str, str]]:
+    """The ends of runs among the records."""
+    records = [each.record for each in commands if isinstance(each, Record)]
+    return [(each.object, each.reason) for each in records if isinstance(each, EventRecord) and each.kind == "Run"]
+
+
+def test_a_run_that_vanishes_is_removed_only_at_the_end_of_the_listing() -> None:
     machine = poller("", 0)
     machine.on(listed(1.0, run("a"), run("b")))
     machine.next_page()
-    assert not any(isinstance(each, Note) for each in machine.on(listed(2.0, run("b"), next_page="p2")))
-    notes = [each for each in machine.on(listed(3.0)) if isinstance(each, Note)]
-    assert [(note.reason, note.source) for note in notes] == [("RunVanished", "a")]
+    assert not ends(machine.on(listed(2.0, run("b"), next_page="p2")))
+    assert ends(machine.on(listed(3.0))) == [("a", REMOVED)]
     assert machine.going == {"b"}
+
+
+def test_a_run_that_vanishes_after_the_cluster_showed_its_end_has_ended_so() -> None:
+    machine = poller(intended=2)
+    machine.on(grew("a", "b"))
+    machine.on(listed(1.0, run("a"), run("b")))
+    machine.on(ClusterHint(Activity(worked={"a", "b"}, persisted={"a": True})))
+    assert ends(machine.on(tick(2.0))) == [("a", SUCCEEDED)]
+    machine.next_page()
+    assert ends(machine.on(listed(3.0, run("b")))) == []
+    assert machine.going == {"b"}
+
+
+def test_an_accepted_run_that_is_not_listed_for_90_seconds_was_removed_before() -> None:
+    machine = poller()
+    machine.on(grew("a"))
+    for s in (5.0, 94.0):
+        machine.next_page()
+        assert not ends(machine.on(listed(s)))
+    machine.next_page()
+    assert ends(machine.on(listed(95.0))) == [("a", REMOVED)]
+    assert not machine.going
 
 
 @pytest.mark.parametrize(("reads_tasks", "asked"), [(True, [AskTasks("b")]), (False, [])])

@@ -62,7 +62,7 @@ def test_a_run_is_recorded_with_its_end_and_its_tasks_once(observed):
     assert tasks == [("b", "FAILED"), ("c", "SKIPPED")]
     watch.at_s = 60.0
     watch.look()
-    assert not [each for each in observed.folder.records(Event) if each.reason == "RunVanished"]
+    assert ends(observed) == [("plain-one-fails", "FAILED")]
 
 
 def test_the_result_of_memoization_is_told_as_cached(observed):
@@ -78,8 +78,7 @@ def test_a_run_that_is_deleted_before_its_end_is_given_up_after_a_while(observed
     assert ends(observed) == []
     watch.at_s = 11.0
     watch.look()
-    (noted,) = [each for each in observed.folder.records(Event) if each.reason == "RunVanished"]
-    assert noted.object == "plain-steps"
+    assert ends(observed) == [("plain-steps", "REMOVED")]
     assert watch._known.counts() == {}
 
 

@@ -153,6 +153,13 @@ def test_an_end_that_is_shown_twice_leaves_nothing_behind(folder):
     assert ledger.counts.done == 2
 
 
+def test_a_run_that_the_platform_removed_is_not_waited_for(folder):
+    ledger = Ledger(folder.recorder(), 1)
+    ledger.book(row(0))
+    assert ledger.end(end(0, "REMOVED", message="removed before its end was seen")).error.startswith("removed")
+    assert (ledger.counts.done, ledger.counts.failed, ledger.counts.in_flight) == (0, 1, 0)
+
+
 def test_ends_of_other_tests_and_other_events_are_ignored(folder):
     ledger = Ledger(folder.recorder(), 1)
     assert ledger.end(end(7)) is None

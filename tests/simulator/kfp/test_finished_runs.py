@@ -55,6 +55,23 @@ def test_finished_workflows_and_their_pods_are_kept_for_the_ttl() -> None:
     assert run.state == "SUCCEEDED"  # the database keeps it
 
 
+def test_the_database_deletes_ended_runs_after_their_retention_time() -> None:
+    platform = Platform(profile(api=replace(profile().api, retention_s=60.0)))
+    version = upload(platform)
+    first = submit(platform, version)[0]
+    platform.loop.run(50)
+    second = submit(platform, version)[0]
+    platform.loop.run(59.9 + (first.finished or 0.0))
+    assert platform.server.run(first.id).state == "SUCCEEDED"
+    platform.loop.run(61 + (first.finished or 0.0))
+    with pytest.raises(RpcError) as refused:
+        platform.server.run(first.id)
+    assert refused.value.code is Code.NOT_FOUND
+    assert first.workflow is not None
+    assert first.workflow.key in platform.controller.workflows, "Argo keeps it for its own time"
+    assert platform.server.run(second.id).state == "SUCCEEDED"
+
+
 def test_a_run_may_be_deleted_before_its_workflow_is() -> None:
     quick = profile().controller
     platform = Platform(profile(controller=replace(quick, ttl_s=60.0)))
