@@ -1,5 +1,6 @@
 """Pipelines, their versions, and experiments."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -14,6 +15,13 @@ from harness.simulator.workflows.graph import Graph, Limits, flatten
 from harness.simulator.workflows.parameters import has_parameters
 from harness.simulator.workflows.workflow import too_large
 
+# A name of a Kubernetes object, and what Kubernetes says about another one.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST, _TOO_LONG = 253, "must be no more than 253 characters"
+_NO_NAME = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
 _DEFAULT = "All runs created without specifying an experiment will be grouped here."
 
 
@@ -25,11 +33,14 @@ class Catalogue:
         new_id: makes UUIDs.
         loop_iterations: iterations of a loop over the output of a step.
         multi_user: whether each user has a namespace; then there is no default experiment.
+        objects: pipelines and their versions are Kubernetes objects.
     """
 
     def __init__(
-        self, loop: EventLoop, new_id: Callable[[], str], loop_iterations: int, *, multi_user: bool = False
-    ) -> None:
+        self, loop: EventLoop, new_id: Callable[[], str], loop_iterations: int, *,
+        multi_user: bool = False, objects: bool = False,
+    ) -> None:  # fmt: skip
+        self._objects = objects
         self._loop = loop
         self._new_id = new_id
         self._loop_iterations = loop_iterations
@@ -84,12 +95,12 @@ class Catalogue:
         """Create a pipeline with its first version; without a name it has that in the package."""
         spec, platform = parse_package(package)
         name = name or str(spec["pipelineInfo"]["name"])
+        pipeline = Pipeline(self._new_id(), name, self._loop.now, description, namespace)
+        self._key(pipeline, name)
         if (namespace, name) in self._pipeline_names:
             raise exists(f"Failed to create a new pipeline. The name {name} already exists. Please specify a new name")
-        pipeline = Pipeline(self._new_id(), name, self._loop.now, description, namespace)
-        config = config_of(package)
-        version = Version(self._new_id(), pipeline.id, name, self._loop.now, spec, platform, description, config)
-        self._add_version(version)  # refuses what can't be run: then there is no pipeline either
+        # Refuses what can't be run: then there is no pipeline either.
+        self._add_version(pipeline.id, name, spec, platform, description, config_of(package))
         self.pipelines[pipeline.id] = pipeline
         self._pipeline_names[namespace, name] = pipeline.id
         return pipeline
@@ -125,16 +136,36 @@ class Catalogue:
     def create_version(self, pipeline_id: str, package: bytes, name: str, description: str = "") -> Version:
         """Create a version of a pipeline."""
         spec, platform = parse_package(package)
-        if any(each.name == name for each in self.versions_of(pipeline_id)):
+        pipeline = self.pipeline(pipeline_id)
+        taken = {self._key(self.pipelines[each.pipeline_id], each.name) for each in self.versions.values()}
+        if self._key(pipeline, name) in taken:
             raise exists(f"Failed to create a new pipeline version. The name {name} already exist. Specify a new name")
-        config = config_of(package)
-        version = Version(self._new_id(), pipeline_id, name, self._loop.now, spec, platform, description, config)
-        self._add_version(version)
-        return version
+        return self._add_version(pipeline_id, name, spec, platform, description, config_of(package))
 
-    def _add_version(self, version: Version) -> None:
+    def _key(self, pipeline: Pipeline, version: str) -> tuple[str, str]:
+        """What no other version has: the name in its pipeline, or the namespace and name of its object.
+
+        Raises:
+            RpcError: 400: Kubernetes allows no object of that name; 409: it has no namespace.
+        """
+        if not self._objects:
+            return pipeline.id, version
+        if why := _TOO_LONG if len(version) > _LONGEST else "" if _NAME.fullmatch(version) else _NO_NAME:
+            what = f'Invalid pipeline version name "{version}": {why}'
+            raise invalid(f"{what}. Use 'display_name' for human-readable labels")
+        name = version if version == pipeline.name else f"{pipeline.name}-{version}"
+        if len(name) > _LONGEST:
+            what = f'The combined pipeline and version name "{name}" exceeds the Kubernetes 253-character naming limit'
+            raise invalid(f"{what}: {_TOO_LONG}")
+        if self.default is None and not pipeline.namespace:
+            raise aborted("", "A namespace is required")
+        return pipeline.namespace, name
+
+    def _add_version(self, pipeline: str, name: str, spec: Spec, platform: Spec, about: str, config: Spec) -> Version:
+        version = Version(self._new_id(), pipeline, name, self._loop.now, spec, platform, about, config)
         self._settle(version)
         self.versions[version.id] = version
+        return version
 
     def _settle(self, version: Version) -> None:
         """Build the graph now, unless it depends on the run's parameters."""

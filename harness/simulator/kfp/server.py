@@ -51,7 +51,10 @@ class Server:
         self.refuse: Callable[[Run], RpcError | None] = lambda _: None  # why a run is not accepted
         self.latency_factor = 1.0
         self.in_flight = 0
-        self.catalogue = Catalogue(loop, self.new_id, profile.controller.loop_iterations, multi_user=self.multi_user)
+        self.catalogue = Catalogue(
+            loop, self.new_id, profile.controller.loop_iterations,
+            multi_user=self.multi_user, objects=profile.api.pipelines == "kubernetes",
+        )  # fmt: skip
         self.runs: dict[str, Run] = {}
         self.deleted = 0  # number of deleted runs
         self._numbers = 0

@@ -123,6 +123,8 @@ class Api:
     latency: DurationAmount = _LATENCY  # of a write, without the wait for tokens
     tokens_per_report: int = 2  # taken from the same bucket when a run's end is reported (since KFP 2.17)
     error_rate: Share = 0.0  # share of CreateRun calls answered 500
+    # Where pipelines are kept: kubernetes are the objects of KFP's Kubernetes-native API mode, with their names.
+    pipelines: Annotated[str, OneOf(("database", "kubernetes"))] = "database"
     retention_s: Seconds = 0.0  # after a run's end, its row is deleted (garbage collection since KFP 2.18); 0 is never
 
 

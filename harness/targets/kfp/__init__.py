@@ -5,6 +5,7 @@ The pipeline is uploaded once, named by the digest of its content, and runs are 
 """
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,6 +61,7 @@ FILE_VARIABLES = {"token-file": "KF_PIPELINES_SA_TOKEN_PATH", "ca-file": "KF_PIP
 # What the simulated platform runs when no pipeline is given: compiled from examples/training.py.
 EXAMPLE = Path(__file__).parent.with_name("training.yaml")
 
+_LONGEST_NAME = 100  # of a pipeline, without its digest; KFP's database takes 127 characters
 _PAGE = 200  # the server's maximum
 _ALREADY_EXISTS = 409
 _NOT_FOUND = 404
@@ -93,7 +95,9 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
     path = Path(texts["pipeline"]) if texts["pipeline"] else EXAMPLE
     changes = parse_settings(texts["prepare"])
     pipeline = read_pipeline(path, changes, keep_caching=texts["caching"] == "keep")
-    options["pipeline_name"] = f"{pipeline.name}-{pipeline.digest[:12]}"
+    # Kubernetes-native installations of KFP make an object of this name, and of the version, which has the same.
+    plain = re.sub(r"[^a-z0-9-]+", "-", pipeline.name.lower())[:_LONGEST_NAME].strip("-") or "pipeline"
+    options["pipeline_name"] = f"{plain}-{pipeline.digest[:12]}"
     original = pipeline.original if changes else None
     return Prepared(options, pipeline.name, pipeline.inputs, pipeline.package, original=original)
 
