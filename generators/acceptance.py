@@ -4,7 +4,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import singledispatch
+from typing import Any
 
 import orjson
 
@@ -46,9 +46,10 @@ def _may_be_missing(name: str, fields: Mapping[str, Field]) -> bool:
     return field.nullable > 0 or any(_may_be_missing(other, fields) for other in sorted(inputs))
 
 
-@singledispatch
-def _verdict(kind: Kind, sources: Sources) -> Verdict:  # noqa: ARG001  # a kind that accepts every cell
-    return lambda _cell, _row: None
+def _verdict(kind: Kind, sources: Sources) -> Verdict:
+    """That of the kind; one that is not in the table accepts every cell."""
+    of_kind = _OF_KIND.get(type(kind))
+    return of_kind(kind, sources) if of_kind else lambda _cell, _row: None
 
 
 def _number(cell: str) -> float | None:
@@ -72,18 +73,7 @@ def _between(low: float, high: float, decimals: int | None) -> Verdict:
     return judge
 
 
-@_verdict.register
-def _(kind: Uniform, _: Sources) -> Verdict:
-    return _between(kind.low, kind.high, kind.decimals)
-
-
-@_verdict.register
-def _(kind: Quantiles, _: Sources) -> Verdict:
-    return _between(kind.points[0], kind.points[-1], kind.decimals)
-
-
-@_verdict.register
-def _(kind: Normal, _: Sources) -> Verdict:
+def _normal(kind: Normal, _: Sources) -> Verdict:
     low, high = kind.low, kind.high
     if kind.exponential:
         low, high = math.exp(low) * (1 - 1e-12), math.exp(high) * (1 + 1e-12) if high < 709 else math.inf
@@ -102,16 +92,6 @@ def _whole(low: int, high: int, step: int) -> Verdict:
     return judge
 
 
-@_verdict.register
-def _(kind: Integer, _: Sources) -> Verdict:
-    return _whole(kind.low, kind.high, kind.step)
-
-
-@_verdict.register
-def _(kind: Zipf, _: Sources) -> Verdict:
-    return _whole(1, kind.size, 1)
-
-
 def _one_of(values: Iterable[object]) -> Verdict:
     listed = [None if cell is None else str(cell) for cell in from_values(list(values)).text().strings]
     allowed = {cell or "" for cell in listed}
@@ -122,39 +102,12 @@ def _one_of(values: Iterable[object]) -> Verdict:
     return judge
 
 
-@_verdict.register
-def _(kind: Choice, _: Sources) -> Verdict:
-    return _one_of(kind.values)
-
-
-@_verdict.register
-def _(kind: Scale, _: Sources) -> Verdict:
-    return _one_of(kind.values)
-
-
-@_verdict.register
-def _(_kind: Truth, _: Sources) -> Verdict:
-    return _one_of([True, False])
-
-
-@_verdict.register
-def _(kind: FromFile, sources: Sources) -> Verdict:
-    return _one_of(sources.table(kind.path)[kind.column].unique().to_list())
-
-
-@_verdict.register
-def _(_kind: Uuid, _: Sources) -> Verdict:
-    return lambda cell, _: None if _UUID.fullmatch(cell) else "not a UUID"
-
-
-@_verdict.register
-def _(kind: Sequence, _: Sources) -> Verdict:
+def _sequence(kind: Sequence, _: Sources) -> Verdict:
     number = re.compile(re.escape(kind.prefix) + (rf"-?\d{{{kind.width},}}" if kind.width else r"-?\d+"))
     return lambda cell, _: None if number.fullmatch(cell) else "not a number of this sequence"
 
 
-@_verdict.register
-def _(_kind: Document, _: Sources) -> Verdict:
+def _document(_kind: Document, _: Sources) -> Verdict:
     def judge(cell: str, _: Row) -> str | None:
         try:
             orjson.loads(cell)
@@ -165,8 +118,7 @@ def _(_kind: Document, _: Sources) -> Verdict:
     return judge
 
 
-@_verdict.register
-def _(kind: Template, _: Sources) -> Verdict:
+def _template(kind: Template, _: Sources) -> Verdict:
     pattern = re.compile(
         "".join(re.escape(text) + (".*" if name is not None else "") for text, name, _ in kind.parts), re.DOTALL
     )
@@ -174,8 +126,7 @@ def _(kind: Template, _: Sources) -> Verdict:
     return lambda cell, _: None if pattern.fullmatch(cell) else f"not of the form {shown}"
 
 
-@_verdict.register
-def _(kind: Instants, _: Sources) -> Verdict:
+def _instants(kind: Instants, _: Sources) -> Verdict:
     form = kind.pattern or ("%Y-%m-%d" if kind.as_date else INSTANT_FORMAT)
     if set(re.findall(r"%(.)", form)) - _COMMON_CODES:
         return lambda _cell, _row: None  # Python can't parse the other codes of Polars
@@ -194,8 +145,7 @@ def _(kind: Instants, _: Sources) -> Verdict:
     return judge
 
 
-@_verdict.register
-def _(kind: Conditional, sources: Sources) -> Verdict:
+def _conditional(kind: Conditional, sources: Sources) -> Verdict:
     cases = {key: _verdict(case, sources) for key, case in kind.cases.items()}
     otherwise = _verdict(kind.otherwise, sources) if kind.otherwise is not None else None
 
@@ -208,3 +158,15 @@ def _(kind: Conditional, sources: Sources) -> Verdict:
         return chosen(cell.removesuffix(".0"), row) if problem is not None and cell.endswith(".0") else problem
 
     return judge
+
+
+_OF_KIND: Mapping[type, Callable[[Any, Sources], Verdict]] = {
+    Uniform: lambda kind, _: _between(kind.low, kind.high, kind.decimals),
+    Quantiles: lambda kind, _: _between(kind.points[0], kind.points[-1], kind.decimals),
+    Normal: _normal, Integer: lambda kind, _: _whole(kind.low, kind.high, kind.step),
+    Zipf: lambda kind, _: _whole(1, kind.size, 1), Choice: lambda kind, _: _one_of(kind.values),
+    Scale: lambda kind, _: _one_of(kind.values), Truth: lambda _kind, _: _one_of([True, False]),
+    FromFile: lambda kind, sources: _one_of(sources.table(kind.path)[kind.column].unique().to_list()),
+    Uuid: lambda _kind, _: lambda cell, _: None if _UUID.fullmatch(cell) else "not a UUID",
+    Sequence: _sequence, Document: _document, Template: _template, Instants: _instants, Conditional: _conditional,
+}  # fmt: skip

@@ -4,6 +4,7 @@ The tables say by which keys runs, experiments, pipelines and their versions can
 """
 
 import json
+import operator
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import orjson
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.errors import bad_token, invalid, malformed
 from harness.simulator.kfp.records import Experiment, Pipeline, Run, Version
+from harness.simulator.kfp.wire import snake
 
 DEFAULT_PAGE, MOST_PER_PAGE = 20, 200
 _BASE64 = frozenset(ascii_letters + digits + "+/=")
@@ -27,25 +29,14 @@ _OPERATIONS = {
     "IN": 8, "IS_SUBSTRING": 9,
 }  # fmt: skip
 _TESTS: Mapping[int, Callable[[Any, Any], bool]] = {
-    1: lambda has, wanted: has == wanted,
-    2: lambda has, wanted: has != wanted,
-    3: lambda has, wanted: has > wanted,
-    5: lambda has, wanted: has >= wanted,
-    6: lambda has, wanted: has < wanted,
-    7: lambda has, wanted: has <= wanted,
-    8: lambda has, wanted: has in wanted,
-    9: lambda has, wanted: str(wanted).lower() in str(has).lower(),
-}
+    1: operator.eq, 2: operator.ne, 3: operator.gt, 5: operator.ge, 6: operator.lt, 7: operator.le,
+    8: lambda has, wanted: has in wanted, 9: lambda has, wanted: str(wanted).lower() in str(has).lower(),
+}  # fmt: skip
 _VALUES = ("string_value", "int_value", "long_value", "timestamp_value")
 _LISTS = ("string_values", "int_values", "long_values")
 _GO = {  # the server's names for their types
     "string_value": "string", "int_value": "int32", "long_value": "int64", "timestamp_value": "int64",
     "string_values": "[]string", "int_values": "[]int32", "long_values": "[]int64",
-}  # fmt: skip
-_CAMEL = {
-    "stringValue": "string_value", "intValue": "int_value", "longValue": "long_value",
-    "timestampValue": "timestamp_value", "stringValues": "string_values", "intValues": "int_values",
-    "longValues": "long_values",
 }  # fmt: skip
 
 
@@ -93,16 +84,15 @@ def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) 
     tests = _tests(table, filter_text) if filter_text else []
     chosen = [row for row in rows if all(test(row) for test in tests)] if tests else list(rows)
     value, id_of = table.keys[sort], table.id_of
-    chosen.sort(key=lambda row: (value(row), id_of(row)), reverse=descending)
-    total = len(chosen)
+
+    def place(row: Row) -> tuple[Value, str]:
+        return value(row), id_of(row)
+
+    chosen.sort(key=place, reverse=descending)
+    total, reached = len(chosen), operator.le if descending else operator.ge
     if token is not None:
-        start = (token["value"], token["id"])
         try:
-            chosen = [
-                row
-                for row in chosen
-                if ((value(row), id_of(row)) <= start if descending else (value(row), id_of(row)) >= start)
-            ]
+            chosen = [row for row in chosen if reached(place(row), (token["value"], token["id"]))]
         except TypeError as error:
             raise bad_token(str(error)) from error
     size = _size(query.get("page_size", ""))
@@ -179,9 +169,9 @@ def _tests(table: Table[Row], text: str) -> list[Callable[[Row], bool]]:
 
 
 def _test(table: Table[Row], predicate: Mapping[str, Any]) -> Callable[[Row], bool]:
-    given = {_CAMEL.get(name, name): value for name, value in predicate.items()}
-    operation = given.pop("operation", given.pop("op", 0))
-    number = _OPERATIONS.get(operation, 0) if isinstance(operation, str) else int(operation)
+    given = {snake(name): value for name, value in predicate.items()}
+    asked = given.pop("operation", given.pop("op", 0))
+    number = _OPERATIONS.get(asked, 0) if isinstance(asked, str) else int(asked)
     key = str(given.pop("key", ""))
     if len(given) != 1:
         raise ValueError(f"the predicate on {key} needs exactly one value")

@@ -60,10 +60,10 @@ async def body(request: web.Request, known: frozenset[str]) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise malformed(f"proto: syntax error {_place(text, 0)}: unexpected token {text.lstrip()[:1]}")
     for name in given:
-        if _snake(name) not in known:
+        if snake(name) not in known:
             place = _place(text, text.find(f'"{name}"'))
             raise malformed(f'proto: {place}: unknown field "{name}"')
-    return {_snake(name): value for name, value in given.items()}
+    return {snake(name): value for name, value in given.items()}
 
 
 def _syntax_error(text: str) -> str:
@@ -108,7 +108,7 @@ def inner(message: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value or {}
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
     """The snake_case name of a field: proto JSON accepts both spellings."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
