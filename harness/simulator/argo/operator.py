@@ -17,8 +17,9 @@ from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.templates import LOCAL, Spec, calls_of, hooks_of, key_of, missing, name_of, plain
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.workflows.controller import Controller
-from harness.simulator.workflows.graph import in_order
+from harness.simulator.workflows.graph import SEMAPHORES, in_order
 from harness.simulator.workflows.retry import RetryStrategy
+from harness.simulator.workflows.workflow import Workflow
 
 _CAN_NOT = "the simulated platform can't read the workflow"
 Labelled = tuple[Mapping[str, str], Mapping[str, str]]  # labels and data of a ConfigMap
@@ -79,6 +80,7 @@ class Unfolding:
         retries = controller.settings.error_retries
         self._retry = RetryStrategy(retries, "OnError") if retries else None
         controller.operators[Run] = self
+        controller.pipelines.locks, controller.pipelines.freed = self._lock, self._unlock
 
     def use(self, objects: Objects, clock: Callable[[], datetime]) -> None:
         """Read and write these objects from now on; `clock` is the simulated time of day."""
@@ -156,6 +158,15 @@ class Unfolding:
             run.unsaid += 1
         return work.due
 
+    def _lock(self, workflow: Workflow) -> str:
+        """Take the locks of a pipeline's workflow; why it waits for one."""
+        wanted = {} if workflow.stopping else workflow.graph.limits.locks
+        return self.locks.acquire(wanted, workflow.namespace, "/".join(workflow.key), 0)
+
+    def _unlock(self, workflow: Workflow) -> None:
+        if self.locks:
+            self._wake(self.locks.release("/".join(workflow.key)))
+
     def release(self, workflow: Run) -> None:
         """See `Operator.release`: its locks, for which others may wait."""
         if self.locks:
@@ -182,9 +193,9 @@ class Unfolding:
         return data.get(str(reference.get("key")), None if default is None else plain(default))
 
     def _limit(self, namespace: str, name: str, key: str) -> int | None:
-        """The limit of a semaphore."""
+        """The limit of a semaphore; KFP's API server gives a new one a limit of 1."""
         _, data = self.objects.read_map(namespace, name) or ({}, {})
-        return int(data[key]) if key in data and data[key].isdigit() else None
+        return int(data[key]) if key in data and data[key].isdigit() else 1 if name == SEMAPHORES else None
 
 
 def problem_of(run: Run) -> str:

@@ -69,7 +69,8 @@ class Controller:
             loop, settings, client=self.client, queue=self.queue, cluster=cluster, steps=steps, drivers=drivers,
             quotas=quotas,
         )  # fmt: skip
-        self.operators: dict[type[Workflow], Operator] = {Workflow: Pipelines(loop, drivers, self.pods)}
+        self.pipelines = Pipelines(loop, drivers, self.pods)
+        self.operators: dict[type[Workflow], Operator] = {Workflow: self.pipelines}
 
     def add(self, workflow: Workflow) -> None:
         """Start to reconcile a new workflow."""
@@ -232,9 +233,13 @@ class Pipelines:
         self._loop = loop
         self._drivers = drivers
         self._pods = pods
+        self.locks: Callable[[Workflow], str] = lambda _: ""  # takes its locks; why it waits for one
+        self.freed: Callable[[Workflow], None] = lambda _: None  # gives them back
 
     def begin(self, workflow: Workflow) -> str:
         """See `Operator.begin`."""
+        if why := self.locks(workflow):
+            return why
         workflow.unsaid += of_whole(workflow.graph)
         if workflow.graph.limits.deadline_s:
             self._loop.after(workflow.graph.limits.deadline_s, self._expire, workflow)
@@ -263,7 +268,8 @@ class Pipelines:
         return due
 
     def release(self, workflow: Workflow) -> None:
-        """See `Operator.release`: it holds nothing."""
+        """See `Operator.release`."""
+        self.freed(workflow)
 
     def _take_due(self, workflow: Workflow) -> list[int]:
         """The due nodes that need a pod; those that don't end, which may make more nodes due."""

@@ -47,6 +47,7 @@ TEMPLATES = {
 }
 # Argo's names of the nodes of a loop: the group of all iterations, and what each consists of.
 ITERATIONS, ITERATION = "iteration-iterations", "iteration-item"
+SEMAPHORES = "semaphore-config"  # KFP's ConfigMap with their limits
 _MOST_PODS = 50_000  # of one pipeline, far beyond what a Workflow object can hold
 ON_EXIT = ".onExit"  # ends the name of the group of an exit handler's clean-up
 
@@ -85,11 +86,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of a whole workflow, in seconds; 0 is none: how long it may run, and is kept after its success or failure."""
+    """Of a whole workflow, in seconds; 0 is none: how long it may run, and is kept after its success or failure.
+
+    `locks` is its ``synchronization``, as of Argo's workflows.
+    """
 
     deadline_s: float = 0.0
     keep_success_s: float = 0.0
     keep_failure_s: float = 0.0
+    locks: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, config: Spec) -> "Limits":
@@ -99,7 +104,12 @@ class Limits:
         """
         either = config.get("resourceTtlOnCompletion") or 0
         success, failure = (config.get(f"resourceTtlOn{end}") or either for end in ("Success", "Failure"))
-        return cls(float(config.get("activeDeadlineSeconds") or 0), float(success), float(failure))
+        locks: dict[str, Any] = {}
+        if name := config.get("mutexName"):
+            locks["mutex"] = {"name": str(name)}
+        if key := config.get("semaphoreKey"):
+            locks["semaphore"] = {"configMapKeyRef": {"name": SEMAPHORES, "key": str(key)}}
+        return cls(float(config.get("activeDeadlineSeconds") or 0), float(success), float(failure), locks)
 
 
 class Group(NamedTuple):

@@ -1,5 +1,7 @@
 """Pipelines of KFP in simulated time: tasks of a driver alone, settings of the whole pipeline, and what is no pipeline."""
 
+from itertools import pairwise
+
 import pytest
 import yaml
 
@@ -49,6 +51,19 @@ def test_a_pipelines_own_deadline_ends_its_runs():
     (end,) = (each for each in records if isinstance(each, Event) and each.kind == "Run")
     assert end.reason == "FAILED"
     assert 20.0 <= (run.ended_at - run.started_at) / 1e9 < 60.0
+
+
+@pytest.mark.parametrize(
+    ("config", "together"), [({}, True), ({"mutexName": "m"}, False), ({"semaphoreKey": "k"}, False)]
+)
+def test_runs_of_a_pipeline_with_a_lock_run_one_after_the_other(config, together):
+    records = simulated(pipeline({"a": "a"}, config), runs=3)
+    work = sorted((each.started_at, each.ended_at) for each in records
+                  if isinstance(each, Span) and each.phase == "running")  # fmt: skip
+    assert len({each.run for each in records if isinstance(each, Span) and each.phase == "running"}) == 3
+    overlap = any(after[0] < before[1] for before, after in pairwise(work))
+    assert overlap is together
+    assert [each.reason for each in records if isinstance(each, Event) and each.kind == "Run"] == ["SUCCEEDED"] * 3
 
 
 @pytest.mark.parametrize(
