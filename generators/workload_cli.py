@@ -56,8 +56,10 @@ def run(argv: Sequence[str]) -> int:
     recorded = options.from_run or options.from_trace
     if recorded is not None and options.stages is not None:
         raise ConfigError("--stages needs a workload: a recorded run has none", "leave --from-run or --stages out")
-    if options.from_trace is None and (options.jobs or options.format or options.window or options.scale):
-        raise ConfigError("--format, --window, --scale and --jobs belong to a trace", "add --from-trace FILE")
+    of_trace = (options.jobs, options.format, options.window, options.scale, options.keep_names)
+    if options.from_trace is None and any(of_trace):
+        names = "--format, --window, --scale, --jobs and --keep-names"
+        raise ConfigError(f"{names} belong to a trace", "add --from-trace FILE")
     phases: list[tuple[str, float]] = []
     if options.from_trace is not None:
         seed = options.seed or 0
@@ -106,6 +108,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--window", metavar="FROM..TO", help="part of the trace, such as 2d..2d6h after its first job")
     parser.add_argument("--scale", metavar="F", help="so many times the jobs of the trace, such as 2x or 0.5")
     parser.add_argument("--jobs", type=Path, metavar="FILE", help="also write the jobs of the trace as scenarios (CSV)")
+    parser.add_argument("--keep-names", action="store_true", help="keep the trace's names of users and pipelines")
     parser.add_argument("--width", metavar="MIN..MAX", default="10..50", help="with --for: runs started per stage")
     parser.add_argument("--variation", type=int, help="with --for: maximum change of the width between stages")
     parser.add_argument("--stage", metavar="D", default="5m", help="with --for: length of a stage (default: 5m)")
@@ -162,7 +165,8 @@ def _traced(options: argparse.Namespace, seed: int) -> tuple[Arrivals, float, fl
 
     if options.format is None:
         raise ConfigError("--from-trace needs a format", f"add --format: one of {', '.join((*FORMATS, RUN_FOLDER))}")
-    jobs = read_trace(options.from_trace, options.format, _window(options.window))
+    window = _window(options.window)
+    jobs = read_trace(options.from_trace, options.format, window, keep_names=options.keep_names)
     if options.scale is not None:
         jobs = scaled(jobs, _factor(options.scale), seed)
     if not jobs:

@@ -18,10 +18,10 @@ from random import Random
 from typing import Any
 
 from harness import reading
-from harness.model import Span, Submission
+from harness.model import Event, Span, Submission
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.errors import ConfigError
-from harness.model.phases import RUN, RUNNING, is_workload
+from harness.model.phases import LISTED, RUN, RUNNING, is_workload
 from harness.store.folder import RunFolder
 
 RUN_FOLDER = "run"  # the format of a run folder
@@ -58,10 +58,15 @@ class Job:
     submitted_s: float
     user: str
     tasks: list[Task] = field(default_factory=list)
+    pipeline: str = ""  # that it is a run of
 
 
-def read_trace(path: Path, kind: str, window: tuple[float, float] | None = None) -> list[Job]:
-    """The jobs of a trace by submission, with other names for users; `window` is a part of it, in seconds.
+def read_trace(
+    path: Path, kind: str, window: tuple[float, float] | None = None, *, keep_names: bool = False
+) -> list[Job]:
+    """The jobs of a trace by submission; `window` is a part of it, in seconds.
+
+    Unless `keep_names`, users and pipelines get other names: tenant-1, pipeline-1 …
 
     Raises:
         ConfigError: it can't be read, or holds no job.
@@ -86,10 +91,14 @@ def read_trace(path: Path, kind: str, window: tuple[float, float] | None = None)
     if not kept:
         whole_s = jobs[-1].submitted_s - jobs[0].submitted_s
         raise ConfigError("--window: no job was submitted in it", f"the trace lasts {whole_s:,.0f} s")
-    names: dict[str, str] = {}
-    return [
-        Job(job.submitted_s - first, names.setdefault(job.user, f"tenant-{len(names) + 1}"), job.tasks) for job in kept
-    ]
+    for job in kept:
+        job.submitted_s -= first
+    if not keep_names:
+        users, pipelines = dict[str, str](), {"": ""}
+        for job in kept:
+            job.user = users.setdefault(job.user, f"tenant-{len(users) + 1}")
+            job.pipeline = pipelines.setdefault(job.pipeline, f"pipeline-{len(pipelines)}")
+    return kept
 
 
 def scaled(jobs: Sequence[Job], factor: float, seed: int) -> list[Job]:
@@ -109,7 +118,9 @@ def table(jobs: Sequence[Job]) -> bytes:
     """The scenarios of the jobs as CSV: the whole job's duration and requests, and its tasks as JSON."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["id", "scenario_name", "tenant", "duration_s", "cpu", "memory_gib", "gpus", "pods", "tasks"])
+    header = ["id", "scenario_name", "tenant", "duration_s", "cpu", "memory_gib", "gpus", "pods", "tasks"]
+    named = any(job.pipeline for job in jobs)
+    writer.writerow([*header, "pipeline"] if named else header)
     for number, job in enumerate(jobs, start=1):
         whole = [
             sum(getattr(task, name) * task.instances for task in job.tasks) for name in ("cpu", "memory_gib", "gpus")
@@ -117,7 +128,8 @@ def table(jobs: Sequence[Job]) -> bytes:
         tasks = json.dumps([asdict(task) for task in job.tasks], separators=(",", ":"))
         pods = sum(task.instances for task in job.tasks)
         lasts = f"{longest_s(job.tasks):g}"
-        writer.writerow([number, f"job-{number}", job.user, lasts, *(f"{each:g}" for each in whole), pods, tasks])
+        row = [number, f"job-{number}", job.user, lasts, *(f"{each:g}" for each in whole), pods, tasks]
+        writer.writerow([*row, job.pipeline] if named else row)
     return out.getvalue().encode()
 
 
@@ -237,6 +249,7 @@ def _of_run(path: Path) -> list[Job]:
     """The runs that a folder recorded, of a load or without one: ``pipeswarm explain``, ``import`` and ``observe``."""
     folder = RunFolder.open(path)
     tenants = {each.run: each.tenant for each in folder.records(Submission)}
+    about = {each.object: each for each in folder.records(Event) if each.kind == "Run" and each.reason == LISTED}
     jobs, tasks = dict[str, Job](), defaultdict[str, list[Task]](list)
     for span in {(each.run, each.step, each.phase, each.attempt): each for each in folder.records(Span)}.values():
         lasts = ((span.ended_at or span.started_at) - span.started_at) / 1e9
@@ -246,6 +259,8 @@ def _of_run(path: Path) -> list[Job]:
             tasks[span.run].append(Task(span.task, lasts))
     for run, job in jobs.items():
         job.tasks = tasks.get(run, job.tasks)
+        if listed := about.get(run):
+            job.user, job.pipeline = job.user or listed.namespace, listed.message
     return list(jobs.values())
 
 

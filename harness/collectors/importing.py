@@ -121,7 +121,7 @@ def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str
     """
     objects: dict[str, list[tuple[Path, dict[str, Any]]]] = {kind: [] for kind in _ORDER}
     counts: Counter[str] = Counter()
-    known = KnownRuns(observation.plan.target)
+    known = KnownRuns(observation.plan)
     for dump in (each for each in dumps if each.kind is DumpKind.OBJECTS):
         with reading.structured(dump.path, _COMPLETE):
             for each in _items(dump):

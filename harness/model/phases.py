@@ -60,6 +60,7 @@ FAILED = "FAILED"
 CANCELED = "CANCELED"
 SKIPPED = "SKIPPED"
 TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
+LISTED = "Listed"  # of another load's run: Event.message is its pipeline or template, Event.namespace where it runs
 REMOVED = "REMOVED"  # the platform lists it no longer, and nothing showed its end
 
 # Event.kind "Platform": a component's version (Event.reason VERSION) when it was first seen, or changed.

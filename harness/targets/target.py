@@ -73,6 +73,7 @@ class ListedRun:
 
     `state` is one of `harness.model.phases.TERMINAL_STATES` once the run has ended, otherwise the platform's word.
     `reported_at` is when the platform itself learned of the end, where it distinguishes that from `ended_at`.
+    `pipeline` is the pipeline or template that it runs, and `namespace` where; "" where the platform does not say.
     """
 
     id: str
@@ -83,6 +84,8 @@ class ListedRun:
     error: str = ""
     resolution_s: float = 1.0
     reported_at: int | None = None
+    pipeline: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

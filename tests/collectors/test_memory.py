@@ -36,7 +36,7 @@ class Cluster:
         self.events = Events(self.journal, self.pods.see_event, at(0), run_of_workflow=self.workflows.run_of)
         plan = Plan("kfp", "http://x", {"name": "constant"}, 10**6, 0, simulated=False)
         policy = PollPolicy(share=0.05, min_s=1.0, calm_s=5.0, max_s=60.0)
-        self.poller = RunPoller(plan, policy, KnownRuns("kfp"), now_s=0.0, reads_tasks=False)
+        self.poller = RunPoller(plan, policy, KnownRuns(plan), now_s=0.0, reads_tasks=False)
 
     def pass_by(self, seconds):
         for _ in range(seconds):

@@ -7,10 +7,12 @@ import pytest
 
 from generators.cli import main
 from generators.inference.traces import FORMATS, Task, longest_s, read_trace, scaled
+from harness.collectors.runs.known_runs import KnownRuns
 from harness.model import Span
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.store.folder import RunFolder
+from harness.targets.target import ListedRun
 
 FILES = {
     "alibaba-2018": "M1,2,1,j1,Terminated,100,160,50,0.5\nR2_1,1,1,j1,Terminated,160,190,100,0.5\ntask_x==,1,1,j2,Failed,130,140,,\n",
@@ -162,6 +164,30 @@ def test_the_runs_of_a_folder_that_was_recorded_without_a_load_are_jobs(tmp_path
     assert run(folder.path, "run", tmp_path, "--scale", "2x")[0] == 0
     with pytest.raises(ConfigError):
         read_trace(tmp_path, "run")
+
+
+def test_pipelines_and_namespaces_of_observed_runs_are_carried_anonymised_unless_their_names_are_kept(tmp_path):
+    folder = RunFolder.create(tmp_path / "runs", "r")
+    folder.write_plan(plan := Plan("argo", "http://127.0.0.1", {}, 0, 1, simulated=True))
+    runs = (("nightly", "team-a"), ("training", "team-b"), ("nightly", "team-a"), ("", ""))
+    with folder.recorder() as recorder:
+        known = KnownRuns(plan)
+        for k, (pipeline, namespace) in enumerate(runs, 1):
+            at = k * 10**9
+            listed = ListedRun(f"r{k}", f"r{k}", "SUCCEEDED", at, at + 1, pipeline=pipeline, namespace=namespace)
+            for record in known.see(listed, at):
+                recorder.write(record)
+    assert [(job.user, job.pipeline) for job in read_trace(folder.path, "run", keep_names=True)] == [
+        (namespace, pipeline) for pipeline, namespace in runs
+    ]
+    assert [(job.user, job.pipeline) for job in read_trace(folder.path, "run")] == [
+        ("tenant-1", "pipeline-1"), ("tenant-2", "pipeline-2"), ("tenant-1", "pipeline-1"), ("tenant-3", ""),
+    ]  # fmt: skip
+    code, schedule = run(folder.path, "run", tmp_path, "--keep-names", "--jobs", str(tmp_path / "jobs.csv"))
+    assert code == 0
+    assert [row["tenant"] for row in schedule] == [namespace for _, namespace in runs]
+    with (tmp_path / "jobs.csv").open() as file:
+        assert [row["pipeline"] for row in csv.DictReader(file)] == [pipeline for pipeline, _ in runs]
 
 
 @pytest.mark.attack("Files and run folders")

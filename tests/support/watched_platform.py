@@ -154,11 +154,11 @@ class WatchedPlatform(KubernetesView):
             self._recorder.write(
                 Submission(number, str(number), run.name, at, at, answered_at, outcome, id_, 0, status, error)
             )
-        known, listed = KnownRuns("kfp"), KfpTarget({"experiment": "", "experiment_id": "e"}).list_runs(self._list, "")
+        plan = Plan("kfp", "simulated", {"name": "constant"}, len(self._runs), 0, True, started_at=ORIGIN_AT)
+        known, listed = KnownRuns(plan), KfpTarget({"experiment": "", "experiment_id": "e"}).list_runs(self._list, "")
         for each in listed.runs:
             for record in known.see(each, self.calendar.ns(self._now)):
                 self._recorder.write(record)
-        plan = Plan("kfp", "simulated", {"name": "constant"}, len(self._runs), 0, True, started_at=ORIGIN_AT)
         self.folder.write_plan(plan)
         self._recorder.write(Event(ORIGIN_AT, "Test", "run", "Started"))
         self._recorder.close()

@@ -298,6 +298,14 @@ def recorded(name):
     return json.loads((RECORDED / f"{name}.json").read_text())
 
 
+def test_a_workflow_names_the_template_that_it_is_made_of():
+    target, metadata = argo.from_plan(Plan("argo", "", {}, 1, 0, False)), {"name": "a-x2", "generateName": "a-"}
+    assert target.read_run({"metadata": metadata}).pipeline == "a"
+    assert target.read_run({"metadata": metadata, "spec": {"workflowTemplateRef": {"name": "t"}}}).pipeline == "t"
+    labels = {"workflows.argoproj.io/workflow-template": "l"}
+    assert target.read_run({"metadata": {**metadata, "labels": labels}}).pipeline == "l"
+
+
 @pytest.mark.parametrize(
     ("name", "state", "error"),
     [
@@ -317,6 +325,7 @@ def test_a_recorded_workflow_is_the_run_that_it_was(name, state, error):
     assert (run.id, run.state, run.error) == (name, state, error)
     assert (run.ended_at is not None) == (state != "RUNNING")
     assert run.created_at > 0
+    assert run.namespace == workflow["metadata"]["namespace"]
     bare = {"metadata": workflow["metadata"]}
     assert argo.from_plan(Plan("argo", "", {}, 1, 0, False)).read_run(bare).state in {state, "FAILED"}
 

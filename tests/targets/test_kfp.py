@@ -210,6 +210,28 @@ def test_further_pages_are_requested_by_token_alone():
     assert asked[2] == {"experiment_id": ["e1"], "namespace": ["n"], "page_size": ["200"], "page_token": ["t"]}
 
 
+def test_each_run_names_its_pipeline_and_an_uploaded_one_is_asked_for_once():
+    uploaded = [{"run_id": name, "pipeline_version_reference": {"pipeline_id": "p1"}} for name in ("a", "b")]
+    deleted = {"run_id": "c", "pipeline_version_reference": {"pipeline_id": "p2"}}
+    sent = {"run_id": "d", "pipeline_spec": {"pipelineInfo": {"name": "inline"}}}
+    server = Server(**{
+        "GET /runs": {"runs": [*uploaded, deleted, sent, {"run_id": "e"}]}, "GET /pipelines/p1": {"display_name": "nightly"},
+        "GET /pipelines/p2": HttpAnswer(404, b'{"message": "Pipeline p2 not found"}'),
+    })  # fmt: skip
+    target = KfpTarget(OPTIONS | {"namespace": "team-a"})
+    for _ in range(2):
+        found = [(run.pipeline, run.namespace) for run in target.list_runs(server).runs]
+        assert found == [(name, "team-a") for name in ("nightly", "nightly", "p2", "inline", "")]
+    assert [path for _, path, *_ in server.asked if "pipelines" in path] == ["/pipelines/p1", "/pipelines/p2"]
+
+
+def test_an_observation_sees_the_runs_of_all_tenants_that_it_names():
+    server = Server(**{"GET /runs": {"runs": [{"run_id": "a"}]}})
+    found = KfpTarget({"tenants": "team-a;team-b", "experiment_id": ""}).list_runs(server).runs
+    assert sorted(run.namespace for run in found) == ["team-a", "team-b"]
+    assert [query["namespace"] for _, _, query, _ in server.asked] == [["team-a"], ["team-b"]]
+
+
 def test_an_empty_listing_is_an_empty_object():
     assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
 

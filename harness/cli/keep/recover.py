@@ -73,7 +73,7 @@ def _list(folder: RunFolder, arguments: argparse.Namespace) -> None:
     """
     plan = folder.read_plan()
     target, client = connected(plan, arguments)
-    known = KnownRuns(plan.target)
+    known = KnownRuns(plan)
     known.resume(folder.records(Event), folder.records(Span))
     try:
         with Claim(folder.path), folder.recorder() as recorder:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from harness.model.forgetting import Ids
-from harness.model.phases import REMOVED, RUN, SUCCEEDED, TERMINAL_STATES
+from harness.model.phases import LISTED, REMOVED, RUN, SUCCEEDED, TERMINAL_STATES
+from harness.model.plan import Plan
 from harness.model.records import Event, Span
 from harness.targets.target import ListedRun
 
@@ -13,7 +14,7 @@ class KnownRuns:
     """Turns listed runs into records, each start and each end once.
 
     Args:
-        source: the platform's name, the `source` of the records.
+        plan: of the test; of a load that is not ours it is also recorded which pipelines run, and where.
 
     Attributes:
         open: runs listed and not over, by id.
@@ -21,8 +22,8 @@ class KnownRuns:
         reported: ids of those whose end the cluster showed, and the listing not yet.
     """
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+    def __init__(self, plan: Plan) -> None:
+        self._source, self._describes = plan.target, not plan.intended
         self._states: Counter[str] = Counter()
         self.open: dict[str, ListedRun] = {}
         self.over = Ids()
@@ -52,16 +53,21 @@ class KnownRuns:
         if run.id in self.over:
             return []
         before = self.open.get(run.id)
+        records: list[Span | Event] = []
         if before is not None:
             self._states[before.state] -= 1
+        elif self._describes and (run.pipeline or run.namespace):
+            at = run.created_at or now_at
+            about = Event(at, "Run", run.id, LISTED, run.pipeline, self._source, run.id, namespace=run.namespace)
+            records.append(about)
         self._states[run.state] += 1
         if run.state in TERMINAL_STATES:
             self.open.pop(run.id, None)
             self.reported.discard(run.id)
             self.over.add(run.id)
-            return [self._span(run, run.ended_at, now_at), self._end(run, now_at)]
+            return [*records, self._span(run, run.ended_at, now_at), self._end(run, now_at)]
         self.open[run.id] = run
-        return [] if before else [self._span(run, None, now_at)]
+        return [] if before else [*records, self._span(run, None, now_at)]
 
     def remove(self, run: str, now_at: int) -> list[Event]:
         """The platform shows a run no longer: it has ended as the cluster showed, or nobody will know how it ended."""

@@ -44,7 +44,7 @@ class RunListing:
         self._clock = clock
         self._health = SourceHealth("runs", observation.journal)
         self._ledger = observation.folder.tail(records.Submission)
-        self._known = KnownRuns(observation.plan.target)
+        self._known = KnownRuns(observation.plan)
         self._known.resume(observation.folder.records(records.Event), observation.folder.records(records.Span))
         self.poller = RunPoller(
             observation.plan, _policy(observation), self._known,

@@ -125,7 +125,7 @@ class RunWatch:
         self._gone: dict[str, float] = {}  # left the selection of running ones, by name: when
         self._offloaded = False
         self._counted_at: int | None = None  # every end until then was reported
-        self._known = KnownRuns(observation.plan.target)
+        self._known = KnownRuns(observation.plan)
         self._known.resume(observation.folder.records(Event), observation.folder.records(Span))
         watched = target.watched()
         labels = [watched.labels] if watched.labels else []

@@ -11,6 +11,7 @@ from harness.targets.target import ListedRun, TaskDetail
 
 PHASE = "workflows.argoproj.io/phase"
 COMPLETED = "workflows.argoproj.io/completed"
+_TEMPLATE = "workflows.argoproj.io/workflow-template"  # that it was submitted from
 _ENDS = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Error": FAILED}
 _STATES = {**_ENDS, "Skipped": SKIPPED, "Omitted": SKIPPED}
 # Nodes that stand for what users call a task; the others are groups of these.
@@ -24,7 +25,8 @@ def listed_run(workflow: Mapping[str, Any]) -> ListedRun:
     A workflow that was shut down and failed for that reason was canceled.
     """
     metadata, status = workflow["metadata"], workflow.get("status") or {}
-    phase = str(status.get("phase") or (metadata.get("labels") or {}).get(PHASE) or "Pending")
+    labels, template = metadata.get("labels") or {}, (workflow.get("spec") or {}).get("workflowTemplateRef") or {}
+    phase = str(status.get("phase") or labels.get(PHASE) or "Pending")
     message = str(status.get("message") or "")
     state = _ENDS.get(phase, phase.upper())
     if state == FAILED and message.startswith(_SHUT_DOWN):
@@ -36,6 +38,8 @@ def listed_run(workflow: Mapping[str, Any]) -> ListedRun:
         created_at=instant(metadata.get("creationTimestamp")) or 0,
         ended_at=instant(status.get("finishedAt")) if phase in _ENDS else None,
         error=message if state == FAILED else "",
+        pipeline=str(template.get("name") or labels.get(_TEMPLATE) or metadata.get("generateName") or "").rstrip("-"),
+        namespace=str(metadata.get("namespace") or ""),
     )
 
 

@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.options import Option
 from harness.model.plan import Plan
@@ -54,7 +55,7 @@ OPTIONS = (
     Option("service-account", "", "service account of the runs' pods"),
     Option("caching", "off", "off: execute every task · keep: allow cached results", choices=("off", "keep")),
 )
-OBSERVED_BY = ("experiment_id",)
+OBSERVED_BY = ("experiment_id", "tenants")
 DEFAULTS = {"simulate": "demo"}
 HOST_VARIABLE = "KF_PIPELINES_ENDPOINT"
 FILE_VARIABLES = {"token-file": "KF_PIPELINES_SA_TOKEN_PATH", "ca-file": "KF_PIPELINES_SSL_SA_CERTS"}
@@ -128,7 +129,10 @@ class KfpTarget:
         self._since = since
         self._mark = f"{TEST_MARK}{test}" if test else ""
         only = Place(*(options.get(name, "") for name in ("experiment_id", "pipeline_id", "version_id")))
-        self._places = unpack(options.get("places", "")) or {options.get("namespace", ""): only}
+        namespaces = options.get("tenants") or options.get("namespace", "")
+        self._places = unpack(options.get("places", "")) or dict.fromkeys(namespaces.split(";"), only)
+        own = options.get("pipeline_name", "")
+        self._names = {place.pipeline_id: own or place.pipeline_id for place in self._places.values()}
         self._templates = {tenant: self._body_template(place) for tenant, place in self._places.items()}
         self._template = next(iter(self._templates.values()))  # of runs without tenants
 
@@ -200,9 +204,19 @@ class KfpTarget:
             query["sort_by"] = "created_at desc"
             query["filter"] = _created_since(self._since) if self._since > 0 else ""
         listing = Api(exchange).get("/runs", query)
-        return tuple(listed(run, self._mark) for run in listing.get("runs", ())), str(
-            listing.get("next_page_token", "")
-        )
+        name_of = partial(self._name_of, exchange)
+        runs = tuple(listed(run, self._mark, namespace, name_of) for run in listing.get("runs", ()))
+        return runs, str(listing.get("next_page_token", ""))
+
+    def _name_of(self, exchange: Exchange, pipeline: str) -> str:
+        """The name of an uploaded pipeline, asked for once; its id where the server does not tell."""
+        if pipeline not in self._names:
+            try:
+                found = Api(exchange).get(f"/pipelines/{quote(pipeline)}")
+            except PipeswarmError:  # it was deleted, or belongs to somebody else
+                found = {}
+            self._names[pipeline] = str(found.get("display_name") or pipeline)
+        return self._names[pipeline]
 
     def read_tasks(self, exchange: Exchange, run: str) -> tuple[TaskDetail, ...]:
         """``GET /runs/{id}`` with its task details; see `DescribesTasks.read_tasks`."""

@@ -1,6 +1,6 @@
 """Listed runs: as KFP describes them, and the listings of several namespaces as one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -38,8 +38,12 @@ def merged(pages: Mapping[str, tuple[tuple[ListedRun, ...], str]]) -> tuple[tupl
     return tuple(runs), orjson.dumps(tokens).decode() if tokens else ""
 
 
-def listed(run: Mapping[str, Any], mark: str = "") -> ListedRun:
-    """A run; it has no name if its description marks it as of another test than `mark`.
+def listed(
+    run: Mapping[str, Any], mark: str = "", namespace: str = "", name_of: Callable[[str], str] = str
+) -> ListedRun:
+    """A run in `namespace`; it has no name if its description marks it as of another test than `mark`.
+
+    `name_of` tells the name of an uploaded pipeline by its id.
 
     A run whose state KFP does not know yet is PENDING: the first report has not come.
     """
@@ -56,7 +60,16 @@ def listed(run: Mapping[str, Any], mark: str = "") -> ListedRun:
         ended_at=instant(run.get("finished_at")) if ended else None,
         error=str((run.get("error") or {}).get("message", "")),
         reported_at=_reported_at(run, reported) if ended else None,
+        pipeline=_pipeline(run, name_of),
+        namespace=namespace,
     )
+
+
+def _pipeline(run: Mapping[str, Any], name_of: Callable[[str], str]) -> str:
+    if uploaded := (run.get("pipeline_version_reference") or {}).get("pipeline_id"):
+        return name_of(str(uploaded))
+    spec = run.get("pipeline_spec") or {}
+    return str(((spec.get("pipeline_spec") or spec).get("pipelineInfo") or {}).get("name") or "")
 
 
 def _was_terminated(run: Mapping[str, Any]) -> bool:

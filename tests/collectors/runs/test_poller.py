@@ -36,7 +36,7 @@ SLICE = Wait(0.25)
 def poller(schedule: str = "burst", intended: int = 1, *, reads_tasks: bool = False) -> RunPoller:
     plan = Plan("kfp", "http://x", {"name": schedule}, intended, 0, False)
     policy = PollPolicy(share=0.05, min_s=1.0, calm_s=5.0, max_s=60.0)
-    return RunPoller(plan, policy, KnownRuns("kfp"), now_s=0.0, reads_tasks=reads_tasks)
+    return RunPoller(plan, policy, KnownRuns(plan), now_s=0.0, reads_tasks=reads_tasks)
 
 
 def now(s: float) -> Instant:
