@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from generators.columns import INSTANT_FORMAT, from_values
+from generators.columns import from_values
 from generators.kinds import Kind
 from generators.kinds.derived import Conditional
 from generators.kinds.identity import Sequence, Uuid
@@ -24,7 +24,7 @@ from generators.spec import Field, Spec
 Row = Mapping[str, str]
 Verdict = Callable[[str, Row], str | None]
 
-_COMMON_CODES = set("YmdHMSjbBaAyIp%")
+_PARSED_CODES = set("YmdHMSfjbBaAyIp%")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -93,8 +93,7 @@ def _whole(low: int, high: int, step: int) -> Verdict:
 
 
 def _one_of(values: Iterable[object]) -> Verdict:
-    listed = [None if cell is None else str(cell) for cell in from_values(list(values)).text().strings]
-    allowed = {cell or "" for cell in listed}
+    allowed = set(from_values(list(values)).text().filled(""))
 
     def judge(cell: str, _: Row) -> str | None:
         return None if cell in allowed else f"not one of {', '.join(sorted(allowed)[:20])}"
@@ -127,9 +126,9 @@ def _template(kind: Template, _: Sources) -> Verdict:
 
 
 def _instants(kind: Instants, _: Sources) -> Verdict:
-    form = kind.pattern or ("%Y-%m-%d" if kind.as_date else INSTANT_FORMAT)
-    if set(re.findall(r"%(.)", form)) - _COMMON_CODES:
-        return lambda _cell, _row: None  # Python can't parse the other codes of Polars
+    form = kind.form
+    if set(re.findall(r"%(.)", form)) - _PARSED_CODES:
+        return lambda _cell, _row: None  # strptime lacks some codes of strftime
     # Without a complete date there is nothing to compare with the range.
     complete = "%Y" in form and ("%d" in form or "%j" in form)
 
@@ -166,7 +165,7 @@ _OF_KIND: Mapping[type, Callable[[Any, Sources], Verdict]] = {
     Normal: _normal, Integer: lambda kind, _: _whole(kind.low, kind.high, kind.step),
     Zipf: lambda kind, _: _whole(1, kind.size, 1), Choice: lambda kind, _: _one_of(kind.values),
     Scale: lambda kind, _: _one_of(kind.values), Truth: lambda _kind, _: _one_of([True, False]),
-    FromFile: lambda kind, sources: _one_of(sources.table(kind.path)[kind.column].unique().to_list()),
+    FromFile: lambda kind, sources: _one_of(set(sources.table(kind.path)[kind.column].text().to_list())),
     Uuid: lambda _kind, _: lambda cell, _: None if _UUID.fullmatch(cell) else "not a UUID",
     Sequence: _sequence, Document: _document, Template: _template, Instants: _instants, Conditional: _conditional,
 }  # fmt: skip

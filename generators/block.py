@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import polars as pl
 
 from generators import streams
 from generators.columns import Column
@@ -40,7 +39,7 @@ class Block:
     def row(self, index: int, attempt: int) -> "Block":
         """Only row `index` (absolute), for its `attempt`-th redraw."""
         offset = index - self.start
-        columns = {name: column.row(offset) for name, column in self.columns.items()}
+        columns = {name: column.take(slice(offset, offset + 1)) for name, column in self.columns.items()}
         ranks = {name: rank[offset : offset + 1] for name, rank in self.ranks.items()}
         return replace(self, start=index, stop=index + 1, columns=columns, ranks=ranks, attempt=attempt)
 
@@ -68,7 +67,3 @@ class Block:
     def permuted(self, size: int) -> Ints:
         """The positions of the rows in a random permutation of [0, size): no two rows share one."""
         return streams.permuted(Stream(self.seed, self.path, "permutation"), self.rows(), size)
-
-    def constant(self, value: object) -> pl.Series:
-        """The same value for every row."""
-        return pl.Series([value]).new_from_index(0, len(self))

@@ -10,8 +10,6 @@ from types import FrameType
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 for success, 2 for bad input, 130 when interrupted."""
     arguments = sys.argv[1:] if argv is None else argv
-    # One Polars thread per core costs more CPU than it saves on blocks that fit the cache.
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     previous = signal.signal(signal.SIGTERM, _terminated)
     try:
         # Imported here, so that a Ctrl-C during the imports ends as quietly as any other.

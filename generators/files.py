@@ -21,15 +21,10 @@ class Digested:
         self._sha256 = hashlib.sha256()
         self.size = 0
         self.closed = False
-        self.failure: OSError | None = None  # kept because Polars passes on its text but not its type
 
     def write(self, data: bytes) -> int:
         """Write all of `data` and return its length."""
-        try:
-            self._out.write(data)
-        except OSError as error:
-            self.failure = error
-            raise
+        self._out.write(data)
         self._sha256.update(data)
         size = memoryview(data).nbytes
         self.size += size

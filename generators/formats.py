@@ -1,28 +1,21 @@
 """File formats: how drawn columns become bytes. A new one is a class and its entries in `SUFFIXES` and `FORMATS`."""
 
-import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-import polars as pl
-
-from generators.columns import Column, Part, Text, join, quoted_cells
+from generators.columns import Array, Column, join, objects, quoted
 
 Columns = Mapping[str, Column]
 _ROWS_PER_GROUP = 131_072  # of Parquet: fixed, so that the file does not depend on the blocks it was drawn in
-_FORMULA = r"^[=+\-@\t\r]"  # spreadsheets run a cell that begins like this as a formula (OWASP, "CSV Injection")
+_FORMULA = tuple("=+-@\t\r")  # spreadsheets run a cell that begins like this as a formula (OWASP, "CSV Injection")
 
 
 class Sink(Protocol):
     """Writes pieces, given in the order of their rows, to one file."""
 
     def add(self, piece: bytes) -> None:
-        """Write the next piece, which another process has encoded."""
-        ...
-
-    def draw(self, columns: Columns) -> None:
-        """Encode and write the next block, drawn in this process."""
+        """Write the next piece."""
         ...
 
     def finish(self) -> None:
@@ -44,18 +37,13 @@ class Format(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A sink for formats whose pieces are simply concatenated; `write` encodes a block."""
+    """A sink for formats whose pieces are simply concatenated."""
 
     out: BinaryIO
-    write: Callable[[Columns, BinaryIO], None]
 
     def add(self, piece: bytes) -> None:
         """See `Sink.add`."""
         self.out.write(piece)
-
-    def draw(self, columns: Columns) -> None:
-        """See `Sink.draw`; encodes straight into the file, which saves copying every block."""
-        self.write(columns, self.out)
 
     def finish(self) -> None:
         """See `Sink.finish`; nothing is buffered."""
@@ -73,80 +61,69 @@ class Csv:
 
     def piece(self, columns: Columns) -> bytes:
         """Rows without the header."""
-        buffer = io.BytesIO()
-        self.write(columns, buffer)
-        return buffer.getvalue()
-
-    def write(self, columns: Columns, out: BinaryIO) -> None:
-        """Write rows, without the header, to a file."""
-        # The cells are already quoted, once per value of a pool: half the time of Polars' own quoting.
-        frame = pl.DataFrame({name: self._cells(column) for name, column in columns.items()})
-        frame.write_csv(out, include_header=False, line_terminator=self.line_end, quote_style="never")
+        rows = zip(*(self._cells(column) for column in columns.values()), strict=True)
+        return "".join([",".join(row) + self.line_end for row in rows]).encode()
 
     def sink(self, out: BinaryIO, columns: Columns) -> Sink:
         """See `Format.sink`; writes the header immediately."""
-        out.write((",".join(quoted_cells(pl.Series(list(columns)))) + self.line_end).encode())
-        return Stream(out, self.write)
+        out.write((",".join(map(quoted, columns)) + self.line_end).encode())
+        return Stream(out)
 
-    def _cells(self, column: Column) -> pl.Series:
-        if self.excel_safe and not column.values.dtype.is_numeric():
-            strings = column.text().series()
-            risky = strings.str.contains(_FORMULA).fill_null(value=False)
-            if risky.any():
-                return quoted_cells(join(("'", Text(strings)), len(strings)).zip_with(risky, strings))
+    def _cells(self, column: Column) -> Array:
+        if self.excel_safe and column.kind not in "if":
+            safe = (f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in column.text().filled(""))
+            column = Column(objects(safe, len(column)), column.missing)
         return column.cells()
 
 
-@dataclass(frozen=True, slots=True)
 class JsonLines:
     """One JSON object per line; fields that are JSON documents are nested, missing values are null."""
 
     def piece(self, columns: Columns) -> bytes:
         """One line per row."""
-        buffer = io.BytesIO()
-        self.write(columns, buffer)
-        return buffer.getvalue()
-
-    @staticmethod
-    def write(columns: Columns, out: BinaryIO) -> None:
-        """Write one line per row to a file."""
         import orjson
 
-        parts: list[Part] = []
+        parts: list[str | Column] = []
         for index, (name, column) in enumerate(columns.items()):
             parts += [("," if index else "{") + orjson.dumps(name).decode() + ":", column.json()]
-        lines = join([*parts, "}"], len(next(iter(columns.values())).values))
-        pl.DataFrame({"line": lines}).write_csv(out, include_header=False, quote_style="never")
+        return "".join(join([*parts, "}\n"], len(column)).values).encode()
 
     def sink(self, out: BinaryIO, columns: Columns) -> Sink:  # noqa: ARG002  # there is no header
         """See `Format.sink`; there is no header."""
-        return Stream(out, self.write)
+        return Stream(out)
 
 
-@dataclass(frozen=True, slots=True)
 class Parquet:
     """Apache Parquet with typed columns; JSON documents are text."""
 
     def piece(self, columns: Columns) -> bytes:
         """The block as an Arrow stream."""
-        buffer = io.BytesIO()
-        self._frame(columns).write_ipc_stream(buffer, compat_level=pl.CompatLevel.oldest())
-        return buffer.getvalue()
+        import pyarrow as pa
+
+        table, out = self._table(columns), pa.BufferOutputStream()
+        with pa.ipc.new_stream(out, table.schema) as stream:
+            stream.write_table(table)
+        return bytes(out.getvalue())
 
     def sink(self, out: BinaryIO, columns: Columns) -> Sink:
         """See `Format.sink`; collects pieces into row groups of a fixed size."""
-        return _RowGroups(self, out, self._frame(columns).clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema)
+        return _RowGroups(out, self._table(columns).schema)
 
     @staticmethod
-    def _frame(columns: Columns) -> pl.DataFrame:
-        return pl.DataFrame({name: column.values for name, column in columns.items()})
+    def _table(columns: Columns) -> Any:
+        import pyarrow as pa
+
+        kinds = {"O": pa.string()}
+        return pa.table({
+            name: pa.array(column.values, kinds.get(column.kind), mask=column.missing)
+            for name, column in columns.items()
+        })  # fmt: skip
 
 
 class _RowGroups:
-    def __init__(self, form: Parquet, out: BinaryIO, schema: Any) -> None:
+    def __init__(self, out: BinaryIO, schema: Any) -> None:
         import pyarrow.parquet as pq
 
-        self._form = form
         self._writer = pq.ParquetWriter(out, schema, compression="zstd")
         self._held: list[Any] = []
         self._rows = 0
@@ -162,9 +139,6 @@ class _RowGroups:
             self._writer.write_table(whole.slice(0, _ROWS_PER_GROUP).combine_chunks())
             self._held = [whole.slice(_ROWS_PER_GROUP)]
             self._rows -= _ROWS_PER_GROUP
-
-    def draw(self, columns: Columns) -> None:
-        self.add(self._form.piece(columns))
 
     def finish(self) -> None:
         import pyarrow as pa

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-import polars as pl
+import numpy as np
 
+from generators.columns import Column, from_values, missing_in
 from generators.operations import (
     ARITHMETIC,
     COMPARISONS,
@@ -23,6 +24,7 @@ from generators.operations import (
     power,
     truth,
 )
+from generators.streams import Bools
 
 _MAX_LENGTH = 2000
 _MAX_DEPTH = 50
@@ -35,18 +37,14 @@ class Formula:
     source: str
     names: frozenset[str]
 
-    def evaluate(self, columns: Mapping[str, pl.Series], rows: int) -> pl.Series:
+    def evaluate(self, columns: Mapping[str, Column], rows: int) -> Column:
         """The value for every row.
 
         Raises:
             FormulaError: incompatible types, an integer beyond 64 bits, or a division by zero.
         """
-        tree = _parse(self.source)
-        try:
-            result = _Evaluation(columns, rows).visit(tree.body)
-        except pl.exceptions.PolarsError as error:
-            raise FormulaError(f"incompatible values: {str(error).splitlines()[0]}") from error
-        if result.dtype.is_float() and not result.is_finite().fill_null(value=True).all():
+        result = _Evaluation(columns, rows).visit(_parse(self.source).body)
+        if result.kind == "f" and not np.isfinite(result.filled(0.0)).all():
             raise FormulaError("the result is not a finite number")
         return result
 
@@ -118,14 +116,14 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 class _Evaluation:
     """Evaluates a tree over the given columns."""
 
-    def __init__(self, columns: Mapping[str, pl.Series], rows: int) -> None:
+    def __init__(self, columns: Mapping[str, Column], rows: int) -> None:
         self._columns = columns
         self._rows = rows
 
-    def visit(self, node: ast.expr) -> pl.Series:  # noqa: C901  # a table of the grammar
+    def visit(self, node: ast.expr) -> Column:  # noqa: C901  # a table of the grammar
         match node:
             case ast.Constant(value=value):
-                return pl.Series([value]).new_from_index(0, self._rows)
+                return self._constant(value)
             case ast.Name(id=name):
                 return self._columns[name]
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
@@ -133,9 +131,10 @@ class _Evaluation:
             case ast.BinOp(left=left, op=op, right=right):
                 return ARITHMETIC[type(op)](self.visit(left), self.visit(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return ~truth(self.visit(operand))
+                found = truth(self.visit(operand))
+                return Column(~found.values, found.missing)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return minus(pl.Series([0]).new_from_index(0, self._rows), self.visit(operand))
+                return minus(self._constant(0), self.visit(operand))
             case ast.UnaryOp(operand=operand):
                 return number(self.visit(operand))
             case ast.BoolOp(op=op, values=values):
@@ -150,21 +149,22 @@ class _Evaluation:
                 return FUNCTIONS[name][2](*(self.visit(arg) for arg in args))
         raise FormulaError(f"'{ast.unparse(node)}' is not allowed")
 
-    def _either(self, test: pl.Series, body: ast.expr, orelse: ast.expr) -> pl.Series:
+    def _constant(self, value: object) -> Column:
+        return from_values([value]).take(np.zeros(self._rows, dtype=np.int64))
+
+    def _either(self, test: Column, body: ast.expr, orelse: ast.expr) -> Column:
         """Each branch is evaluated only for the rows that take it, so ``a / b if b else 0`` never divides by zero."""
-        taken = test.fill_null(value=False)
-        sides = [(mask, self._only(mask).visit(node)) for mask, node in ((taken, body), (~taken, orelse))]
-        spread = [_spread(values, mask) for mask, values in sides]
-        return chosen(test, *spread)
+        taken = test.filled(value=False)
+        return chosen(test, *(self._spread(mask, node) for mask, node in ((taken, body), (~taken, orelse))))
 
-    def _only(self, mask: pl.Series) -> "_Evaluation":
-        return _Evaluation({name: values.filter(mask) for name, values in self._columns.items()}, int(mask.sum()))
-
-
-def _spread(values: pl.Series, mask: pl.Series) -> pl.Series:
-    """The values in the rows of the mask, in order; null in all other rows."""
-    place = mask.cum_sum().cast(pl.Int64) - 1
-    return values.gather(place.set(~mask, None)) if len(values) else values.clear().extend_constant(None, len(mask))
+    def _spread(self, mask: Bools, node: ast.expr) -> Column:
+        """The values of the rows of the mask, each in its row; what the other rows have does not count."""
+        inside = {name: column.take(mask) for name, column in self._columns.items()}
+        found = _Evaluation(inside, int(mask.sum())).visit(node)
+        place = np.cumsum(mask) - 1
+        return (
+            found.take(np.maximum(place, 0)) if len(found) else Column(np.zeros(self._rows, dtype=found.values.dtype))
+        )
 
 
 def _is_whole(node: ast.expr) -> bool:
@@ -172,8 +172,6 @@ def _is_whole(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
 
 
-def _together(held: list[pl.Series], *, all_of: bool) -> pl.Series:
-    result = held[0]
-    for more in held[1:]:
-        result = result & more if all_of else result | more
-    return result
+def _together(held: list[Column], *, all_of: bool) -> Column:
+    combine = np.logical_and if all_of else np.logical_or
+    return Column(combine.reduce([each.values for each in held]), missing_in(held))

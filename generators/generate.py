@@ -51,10 +51,7 @@ def generate(job: Job, out: BinaryIO, progress: Progress, processes: int = 1, bl
         ConfigError: a field can't be drawn.
     """
     digested = Digested(out)
-    try:
-        _write(job, cast("BinaryIO", digested), progress, processes, block_rows)
-    except OSError as error:
-        raise digested.failure or error from None
+    _write(job, cast("BinaryIO", digested), progress, processes, block_rows)
     return Written(job.rows, digested.size, digested.sha256)
 
 
@@ -66,23 +63,22 @@ def _write(job: Job, out: BinaryIO, progress: Progress, processes: int, block_ro
     begin, end = next(blocks)
     first = sampler.block(begin, end)
     sink = job.format.sink(out, first)
-    sink.draw(first)
+    sink.add(job.format.piece(first))
     progress(end)
     del first
+    pieces: Iterator[tuple[int, bytes]]
+    pieces = ((stop, job.format.piece(sampler.block(start, stop))) for start, stop in blocks)
     if processes > 1 and len(starts) > 2 and not job.spec.sequential:
-        for stop, piece in _drawn_in_parallel(job, blocks, processes):
-            sink.add(piece)
-            progress(stop)
-    else:
-        for start, stop in blocks:
-            sink.draw(sampler.block(start, stop))
-            progress(stop)
+        pieces = _drawn_in_parallel(job, blocks, processes)
+    for stop, piece in pieces:
+        sink.add(piece)
+        progress(stop)
     sink.finish()
 
 
 def _drawn_in_parallel(job: Job, blocks: Iterator[tuple[int, int]], processes: int) -> Iterator[tuple[int, bytes]]:
     """The pieces of the blocks in their order, each with the row at which it ends."""
-    # Spawned, not forked: Polars' threads do not survive a fork.
+    # Spawned, not forked: threads of libraries do not survive a fork.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _prepare, (job,))
     waiting: deque[tuple[int, Future[bytes]]] = deque()
 
@@ -117,7 +113,7 @@ def _piece(start: int, stop: int) -> bytes:
 def manifest(job: Job, written: Written, name: str) -> Mapping[str, Any]:
     """All that is needed to reproduce the file and to verify it. Contains no time and no path."""
     sources = job.sources.identities()
-    packages = ["pipeswarm", "numpy", "polars", *(["faker"] if sources["vocabularies"] else [])]
+    packages = ["pipeswarm", "numpy", *(["faker"] if sources["vocabularies"] else [])]
     return {
         "schema_version": 1,
         "file": name,

@@ -5,66 +5,65 @@ are errors, never wrong values; and no result depends on which rows are evaluate
 """
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from generators import portable
-from generators.columns import Text, as_text, join
+from generators.columns import Array, Column, join, missing_in, objects
 
 INT_LIMIT = 2.0**63
 _MAX_EXP = 709  # exp() of more is infinite
 _MAX_WHOLE_EXPONENT = 64  # up to here powers are multiplied out
+_NAMES = {"O": "text", "b": "a boolean", "i": "a whole number", "f": "a number", "M": "a date"}
+_DAYS, _MONTHS, _YEARS, _MILLIS = (f"datetime64[{unit}]" for unit in ("D", "M", "Y", "ms"))
 
 
 class FormulaError(ValueError):
     """A formula is not in the grammar, or can't be evaluated for its values."""
 
 
-def truth(value: pl.Series) -> pl.Series:
+def truth(value: Column) -> Column:
     """The value itself, which must be boolean."""
-    if value.dtype != pl.Boolean:
-        raise FormulaError(f"a condition is {_named(value)} instead of true or false")
+    if value.kind != "b":
+        raise FormulaError(f"a condition is {_NAMES[value.kind]} instead of true or false")
     return value
 
 
-def number(value: pl.Series) -> pl.Series:
-    """The value as Int64 or Float64; true is 1."""
-    if value.dtype.is_float():
-        return value.cast(pl.Float64)
-    if value.dtype.is_integer() or value.dtype == pl.Boolean:
-        return value.cast(pl.Int64)
-    raise FormulaError(f"{_named(value)} is not a number")
+def number(value: Column) -> Column:
+    """The value as int64 or float64; true is 1."""
+    if value.kind not in "ifb":
+        raise FormulaError(f"{_NAMES[value.kind]} is not a number")
+    return Column(value.values.astype(np.int64), value.missing) if value.kind == "b" else value
 
 
-def _named(value: pl.Series) -> str:
-    return {pl.String: "text", pl.Boolean: "a boolean"}.get(type(value.dtype), str(value.dtype))
+def _real(value: Column) -> Column:
+    return Column(number(value).values.astype(np.float64), value.missing)
 
 
-def _on_arrays(operation: Callable[..., NDArray[Any]], *operands: pl.Series) -> pl.Series:
-    """Apply a NumPy operation where no operand is missing."""
-    missing = operands[0].is_null()
-    for operand in operands[1:]:
-        missing = missing | operand.is_null()
+def _apply(operation: Callable[..., Array], *operands: Column) -> Column:
+    """The operation on numbers, which are 1 where they are missing."""
     with np.errstate(all="ignore"):
-        result = operation(*(operand.fill_null(1).to_numpy() for operand in operands))
-    values = pl.Series(result)
-    return values.set(missing, None) if missing.any() else values
+        return Column(operation(*(operand.filled(1) for operand in operands)), missing_in(operands))
 
 
-def _arithmetic(operation: Callable[..., NDArray[Any]]) -> Callable[[pl.Series, pl.Series], pl.Series]:
-    def apply(left: pl.Series, right: pl.Series) -> pl.Series:
+def _demand_size(values: Array, message: str) -> None:
+    """Check that numbers, as floats, fit into 64 bits."""
+    if not np.abs(values).max(initial=0.0) < INT_LIMIT:
+        raise FormulaError(message)
+
+
+def _arithmetic(operation: Callable[..., Array]) -> Callable[[Column, Column], Column]:
+    def apply(left: Column, right: Column) -> Column:
         left, right = number(left), number(right)
-        if left.dtype == pl.Int64 and right.dtype == pl.Int64:
+        if left.kind == right.kind == "i":
             # The same operation on floats shows whether the integers would overflow.
-            size = _on_arrays(operation, left.cast(pl.Float64), right.cast(pl.Float64)).abs().max()
-            if size is not None and not float(size) < INT_LIMIT:  # type: ignore[arg-type]
-                raise FormulaError("an integer exceeds 64 bits; write one of the numbers with a decimal point")
-        return _on_arrays(operation, left, right)
+            sizes = _apply(operation, _real(left), _real(right)).filled(0.0)
+            _demand_size(sizes, "an integer exceeds 64 bits; write one of the numbers with a decimal point")
+        return _apply(operation, left, right)
 
     return apply
 
@@ -73,46 +72,48 @@ minus = _arithmetic(np.subtract)
 _add = _arithmetic(np.add)
 
 
-def _plus(left: pl.Series, right: pl.Series) -> pl.Series:
-    if left.dtype == pl.String and right.dtype == pl.String:
-        return join((Text(left), Text(right)), len(left))
-    return _add(left, right)
+def _plus(left: Column, right: Column) -> Column:
+    return join((left, right), len(left)) if left.kind == right.kind == "O" else _add(left, right)
 
 
-def _divisor(value: pl.Series) -> pl.Series:
+def _divisor(value: Column) -> Column:
     value = number(value)
-    if (value == 0).any():
+    if (value.filled(1) == 0).any():
         raise FormulaError("division by zero")
     return value
 
 
-def _divided(left: pl.Series, right: pl.Series) -> pl.Series:
-    return _on_arrays(np.true_divide, number(left).cast(pl.Float64), _divisor(right).cast(pl.Float64))
+def _divided(left: Column, right: Column) -> Column:
+    return _apply(np.true_divide, _real(left), _real(_divisor(right)))
 
 
-def power(base: pl.Series, exponent: pl.Series, *, whole: bool) -> pl.Series:
+def power(base: Column, exponent: Column, *, whole: bool) -> Column:
     """Whole exponents up to 64 by multiplication; others by the logarithm."""
     base, exponent = number(base), number(exponent)
-    if whole and base.dtype == pl.Int64 and (exponent <= _MAX_WHOLE_EXPONENT).all():
+    if whole and base.kind == "i" and (exponent.filled(1) <= _MAX_WHOLE_EXPONENT).all():
         return _arithmetic(_whole_power)(base, exponent)
-    base, exponent = base.cast(pl.Float64), exponent.cast(pl.Float64)
-    small = (exponent == exponent.round()) & (exponent.abs() <= _MAX_WHOLE_EXPONENT)
-    if ((base <= 0) & ~small).any():
+    base, exponent = _real(base), _real(exponent)
+    below, raised = base.filled(1), exponent.filled(1)
+    if ((below <= 0) & ~_is_small(raised)).any():
         raise FormulaError(f"a base of 0 or less needs a whole exponent of at most {_MAX_WHOLE_EXPONENT}")
-    if ((base == 0) & (exponent < 0)).any():
+    if ((below == 0) & (raised < 0)).any():
         raise FormulaError("division by zero")
-    return _on_arrays(_real_power, base, exponent)
+    return _apply(_real_power, base, exponent)
 
 
-def _real_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
-    small = (exponent == np.rint(exponent)) & (np.abs(exponent) <= _MAX_WHOLE_EXPONENT)
+def _is_small(exponent: Array) -> Array:
+    return np.asarray((exponent == np.rint(exponent)) & (np.abs(exponent) <= _MAX_WHOLE_EXPONENT))
+
+
+def _real_power(base: Array, exponent: Array) -> Array:
+    small = _is_small(exponent)
     product = _whole_power(base, np.where(small, np.abs(exponent), 0.0))
     logarithm = exponent * portable.log(np.where(small, 1.0, base))
     smooth = np.where(logarithm > _MAX_EXP, np.inf, portable.exp(np.minimum(logarithm, _MAX_EXP)))
     return np.where(small, np.where(exponent < 0, 1.0 / product, product), smooth)
 
 
-def _whole_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
+def _whole_power(base: Array, exponent: Array) -> Array:
     """By squaring: products only, so the result is bit-identical on every machine."""
     result = np.ones_like(base)
     rest = exponent.astype(np.int64)
@@ -123,135 +124,144 @@ def _whole_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def chosen(test: pl.Series, then: pl.Series, otherwise: pl.Series) -> pl.Series:
+def chosen(test: Column, then: Column, otherwise: Column) -> Column:
     """`then` where the test is true, otherwise `otherwise`; numbers become the wider type."""
-    if then.dtype != otherwise.dtype:
+    if then.kind != otherwise.kind:
         then, otherwise = number(then), number(otherwise)
-        if then.dtype != otherwise.dtype:
-            then, otherwise = then.cast(pl.Float64), otherwise.cast(pl.Float64)
-    result = then.zip_with(test.fill_null(value=False), otherwise)
-    if not test.null_count():
-        return result
-    return pl.select(pl.when(test.is_null()).then(None).otherwise(result).alias("")).to_series()
+    taken = test.filled(value=False)
+    missing = missing_in((test,))
+    if then.missing is not None or otherwise.missing is not None:
+        none = np.zeros(len(test), dtype=bool)
+        sides = (none if each.missing is None else each.missing for each in (then, otherwise))
+        missing = missing_in((test, Column(taken, np.where(taken, *sides))))
+    return Column(np.where(taken, then.values, otherwise.values), missing)
 
 
-def _least(*values: pl.Series) -> pl.Series:
-    return reduce(lambda least, value: chosen(least <= value, least, value), values)
+def _extreme(compare: Callable[[Any, Any], Any]) -> Callable[..., Column]:
+    return lambda *values: reduce(lambda best, value: chosen(_compared(compare, best, value), best, value), values)
 
 
-def _greatest(*values: pl.Series) -> pl.Series:
-    return reduce(lambda greatest, value: chosen(greatest >= value, greatest, value), values)
-
-
-def _to_int(value: pl.Series) -> pl.Series:
-    if value.dtype == pl.String:
-        return value.cast(pl.Int64)
+def _to_int(value: Column) -> Column:
+    if value.kind == "O":
+        return _parsed(int, value, np.int64)
     value = number(value)
-    size = value.cast(pl.Float64).abs().max()
-    if size is not None and not float(size) < INT_LIMIT:  # type: ignore[arg-type]
-        raise FormulaError("a number does not fit into 64 bits")
-    return _on_arrays(lambda x: np.trunc(x).astype(np.int64), value)
+    _demand_size(_real(value).filled(0.0), "a number does not fit into 64 bits")
+    return _apply(lambda x: np.trunc(x).astype(np.int64), value)
 
 
-def _to_float(value: pl.Series) -> pl.Series:
-    return value.cast(pl.Float64) if value.dtype == pl.String else number(value).cast(pl.Float64)
+def _to_float(value: Column) -> Column:
+    return _parsed(float, value, np.float64) if value.kind == "O" else _real(value)
 
 
-def _rounded(value: pl.Series, digits: pl.Series | None = None) -> pl.Series:
+def _parsed(read: Callable[[str], float], value: Column, kind: type) -> Column:
+    try:
+        return Column(np.array([read(text) for text in value.filled("1")], dtype=kind), value.missing)
+    except (ValueError, OverflowError) as error:
+        raise FormulaError(f"incompatible values: {error}") from error
+
+
+def _rounded(value: Column, digits: Column | None = None) -> Column:
     """Rounds half to even; without digits to an integer."""
     value = number(value)
-    if value.dtype == pl.Int64:
+    if value.kind == "i":
         return value
     if digits is None:
-        return _to_int(_on_arrays(np.rint, value))
-    if digits.n_unique() != 1 or not digits.dtype.is_integer() or not 0 <= digits[0] <= 15:
+        return _to_int(_apply(np.rint, value))
+    places = set(digits.to_list())
+    if digits.kind != "i" or len(places) > 1 or not places <= set(range(16)):
         raise FormulaError("round takes a constant number of digits from 0 to 15")
-    factor = 10.0 ** digits[0]
-    return _on_arrays(lambda x: np.rint(x * factor) / factor, value)
+    factor = 10.0 ** next(iter(places), 0)
+    return _apply(lambda x: np.rint(x * factor) / factor, value)
 
 
-def _root(value: pl.Series) -> pl.Series:
-    if (number(value) < 0).any():
-        raise FormulaError("square root of a negative number")
-    return _on_arrays(np.sqrt, _to_float(value))
+def _within(function: Callable[[Array], Array], is_wrong: Callable[[Array], Array], message: str) -> Any:
+    """A function of numbers that is not defined for some."""
+
+    def apply(value: Column) -> Column:
+        value = _to_float(number(value))
+        if is_wrong(value.filled(1)).any():
+            raise FormulaError(message)
+        return _apply(function, value)
+
+    return apply
 
 
-def _logarithm(value: pl.Series) -> pl.Series:
-    if (number(value) <= 0).any():
-        raise FormulaError("logarithm of 0 or a negative number")
-    return _on_arrays(portable.log, _to_float(value))
+def _string(function: Callable[[str], object], kind: type = object) -> Callable[[Column], Column]:
+    def apply(value: Column) -> Column:
+        if value.kind != "O":
+            raise FormulaError(f"{_NAMES[value.kind]} is not text")
+        return Column(objects(map(function, value.filled("")), len(value)).astype(kind), value.missing)
+
+    return apply
 
 
-def _exponential(value: pl.Series) -> pl.Series:
-    if (number(value) > _MAX_EXP).any():
-        raise FormulaError("the result of exp is too large")
-    return _on_arrays(portable.exp, _to_float(value))
+def _moment(part: Callable[[Array], Array]) -> Callable[[Column], Column]:
+    """A part of a date or time, as a number."""
+
+    def apply(value: Column) -> Column:
+        if value.kind != "M":
+            raise FormulaError(f"{_NAMES[value.kind]} is not a date")
+        return Column(part(value.values).astype(np.int64), value.missing)
+
+    return apply
 
 
-def _string(value: pl.Series) -> pl.Series:
-    if value.dtype != pl.String:
-        raise FormulaError(f"{_named(value)} is not text")
-    return value
+def _shifted(moment: Column, seconds: Column) -> Column:
+    """A date or time, shifted by seconds; a time in whole seconds stays one."""
+    millis = _to_int(_apply(lambda s: np.rint(s * 1000.0), _to_float(seconds)))
+    at = _moment(lambda values: values.astype(_MILLIS))(moment)
+    shifted = (at.values + millis.values).astype(_MILLIS)
+    exact = moment.values.dtype == np.dtype(_MILLIS)
+    return Column(shifted if exact else shifted.astype("datetime64[s]"), missing_in((at, millis)))
 
 
-def _moment(value: pl.Series) -> pl.Series:
-    if not value.dtype.is_temporal():
-        raise FormulaError(f"{_named(value)} is not a date")
-    return value
-
-
-def _shifted(moment: pl.Series, seconds: pl.Series) -> pl.Series:
-    """A date or time, shifted by seconds."""
-    millis = _to_int(_on_arrays(lambda s: np.rint(s * 1000.0), _to_float(seconds))).cast(pl.Duration("ms"))
-    return _moment(moment).cast(pl.Datetime("ms")) + millis
-
-
-ARITHMETIC: Mapping[type, Callable[[pl.Series, pl.Series], pl.Series]] = {
+ARITHMETIC: Mapping[type, Callable[[Column, Column], Column]] = {
     ast.Add: _plus,
     ast.Sub: minus,
     ast.Mult: _arithmetic(np.multiply),
     ast.Div: _divided,
-    ast.FloorDiv: lambda a, b: _on_arrays(np.floor_divide, *_same_type(number(a), _divisor(b))),
-    ast.Mod: lambda a, b: _on_arrays(np.mod, *_same_type(number(a), _divisor(b))),
+    ast.FloorDiv: lambda a, b: _apply(np.floor_divide, number(a), _divisor(b)),
+    ast.Mod: lambda a, b: _apply(np.mod, number(a), _divisor(b)),
 }
 
 
-def _same_type(left: pl.Series, right: pl.Series) -> tuple[pl.Series, pl.Series]:
-    if left.dtype == right.dtype:
-        return left, right
-    return left.cast(pl.Float64), right.cast(pl.Float64)
+def _compared(compare: Callable[[Any, Any], Any], left: Column, right: Column) -> Column:
+    if left.kind != right.kind:
+        left, right = number(left), number(right)
+    blank = "" if left.kind == "O" else 1
+    sides = (left.filled(blank), right.filled(blank)) if left.kind != "M" else (left.values, right.values)
+    return Column(np.asarray(compare(*sides), dtype=bool), missing_in((left, right)))
 
 
-COMPARISONS: Mapping[type, Callable[[pl.Series, pl.Series], pl.Series]] = {
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
-}
+COMPARISONS: Mapping[type, Callable[[Column, Column], Column]] = {
+    kind: lambda a, b, compare=compare: _compared(compare, a, b)  # type: ignore[misc]
+    for kind, compare in (
+        (ast.Eq, operator.eq), (ast.NotEq, operator.ne), (ast.Lt, operator.lt), (ast.LtE, operator.le),
+        (ast.Gt, operator.gt), (ast.GtE, operator.ge),
+    )
+}  # fmt: skip
 
 # Name → minimum and maximum number of arguments, function.
-FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., pl.Series]]] = {
-    "abs": (1, 1, lambda v: number(v).abs()),
-    "ceil": (1, 1, lambda v: _to_int(_on_arrays(np.ceil, _to_float(v)))),
-    "day": (1, 1, lambda v: _moment(v).dt.day().cast(pl.Int64)),
-    "exp": (1, 1, _exponential),
+FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., Column]]] = {
+    "abs": (1, 1, lambda v: _apply(np.abs, number(v))),
+    "ceil": (1, 1, lambda v: _to_int(_apply(np.ceil, _to_float(v)))),
+    "day": (1, 1, _moment(lambda t: (t.astype(_DAYS) - t.astype(_MONTHS).astype(_DAYS)).astype(np.int64) + 1)),
+    "exp": (1, 1, _within(portable.exp, lambda x: x > _MAX_EXP, "the result of exp is too large")),
     "float": (1, 1, _to_float),
-    "floor": (1, 1, lambda v: _to_int(_on_arrays(np.floor, _to_float(v)))),
-    "hour": (1, 1, lambda v: _moment(v).dt.hour().cast(pl.Int64)),
+    "floor": (1, 1, lambda v: _to_int(_apply(np.floor, _to_float(v)))),
+    "hour": (1, 1, _moment(lambda t: t.astype("datetime64[h]").astype(np.int64) % 24)),
     "int": (1, 1, _to_int),
-    "len": (1, 1, lambda v: _string(v).str.len_chars().cast(pl.Int64)),
-    "log": (1, 1, _logarithm),
-    "lower": (1, 1, lambda v: _string(v).str.to_lowercase()),
-    "max": (1, 20, _greatest),
-    "min": (1, 20, _least),
-    "month": (1, 1, lambda v: _moment(v).dt.month().cast(pl.Int64)),
+    "len": (1, 1, _string(len, np.int64)),
+    "log": (1, 1, _within(portable.log, lambda x: x <= 0, "logarithm of 0 or a negative number")),
+    "lower": (1, 1, _string(str.lower)),
+    "max": (1, 20, _extreme(operator.ge)),
+    "min": (1, 20, _extreme(operator.le)),
+    "month": (1, 1, _moment(lambda t: t.astype(_MONTHS).astype(np.int64) % 12 + 1)),
     "round": (1, 2, _rounded),
     "shift": (2, 2, _shifted),
-    "sqrt": (1, 1, _root),
-    "str": (1, 1, as_text),
-    "upper": (1, 1, lambda v: _string(v).str.to_uppercase()),
-    "weekday": (1, 1, lambda v: _moment(v).dt.weekday().cast(pl.Int64)),
-    "year": (1, 1, lambda v: _moment(v).dt.year().cast(pl.Int64)),
+    "sqrt": (1, 1, _within(np.sqrt, lambda x: x < 0, "square root of a negative number")),
+    "str": (1, 1, Column.text),
+    "upper": (1, 1, _string(str.upper)),
+    "weekday": (1, 1, _moment(lambda t: (t.astype(_DAYS).astype(np.int64) + 3) % 7 + 1)),  # 1970 began on a Thursday
+    "year": (1, 1, _moment(lambda t: t.astype(_YEARS).astype(np.int64) + 1970)),
 }

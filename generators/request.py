@@ -10,7 +10,7 @@ import yaml
 
 from generators.inference.draft import Draft
 from generators.inference.parameter import KEYS, Parameters
-from generators.sources import Sources
+from generators.sources import Sources, table_of
 from generators.spec import Spec, default_spec, read_spec
 from harness.documents import Document, read_yaml
 
@@ -112,7 +112,6 @@ def _inferred(options: argparse.Namespace) -> _Inferred | None:
 def _from_run(options: argparse.Namespace) -> _Inferred:
     from generators.inference.recorded import read_recorded, replayed, scenarios_of
     from generators.inference.sample import draft_from
-    from generators.kinds.lookup import as_frame
 
     header, rows = read_recorded(options.from_run)
     file = scenarios_of(options.from_run)
@@ -121,7 +120,7 @@ def _from_run(options: argparse.Namespace) -> _Inferred:
     wanted = options.n or len(rows)
     sources = Sources()
     # The scenarios that arrived, in order, replace the file, which may have rows that never arrived.
-    sources.adopt(file, as_frame(rows, header))
+    sources.adopt(file, table_of(header, [list(row.values()) for row in rows]))
     return _Inferred(replayed(options.from_run, header, len(rows), wanted), file, sources, len(rows))
 
 

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Mapping
-
-import polars as pl
+from dataclasses import replace
 
 from generators import portable, streams
 from generators.block import Block
-from generators.columns import Column, Values, with_missing
+from generators.columns import Column, column_of, with_missing
 from generators.sources import Sources
 from generators.spec import Field, Spec
 from generators.streams import Floats, Stream
@@ -59,7 +58,7 @@ class Sampler:
                 column = self._made_unique(field, block, column)
         except PipeswarmError:
             raise
-        except (ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
+        except (ValueError, ArithmeticError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ConfigError(
                 f"{self._spec.source}: fields.{field.name}: {first}",
@@ -67,8 +66,7 @@ class Sampler:
             ) from error
         if not field.nullable:
             return column
-        missing = pl.Series(streams.uniform(block.words("null")) < field.nullable)
-        return with_missing(column, missing)
+        return with_missing(column, streams.uniform(block.words("null")) < field.nullable)
 
     def _ranks(self, start: int, stop: int) -> Mapping[str, Floats]:
         """The uniforms of correlated fields: a Gaussian copula over the fields' own uniforms."""
@@ -90,7 +88,7 @@ class Sampler:
 
     def _made_unique(self, field: Field, block: Block, column: Column) -> Column:
         """Redraws values that an earlier row has, row by row, so that later rows never change a prefix."""
-        values = column.values.to_list()
+        values = column.to_list()
         seen = self._seen[field.name]
         changed = False
         for index, drawn in enumerate(values):
@@ -99,10 +97,10 @@ class Sampler:
                 attempt += 1
                 if field.kind.derived or getattr(field.kind, "unique", False) or attempt > _MAX_REDRAWS:
                     raise self._not_unique(field, value, seen[value], row)
-                value = field.kind.draw(block.row(row, attempt)).values[0]
+                (value,) = field.kind.draw(block.row(row, attempt)).to_list()
                 values[index], changed = value, True
             seen[value] = row
-        return Values(pl.Series(values, dtype=column.values.dtype), None, column.is_json) if changed else column
+        return replace(column_of(values, column.values.dtype), is_json=column.is_json) if changed else column
 
     def _not_unique(self, field: Field, value: object, earlier: int, row: int) -> ConfigError:
         where = f"{self._spec.source}: fields.{field.name}"

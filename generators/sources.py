@@ -3,22 +3,24 @@
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-import polars as pl
+import numpy as np
 
-from generators.columns import Values, from_values
+from generators.columns import Column, column_of, from_values, texts
 from harness import reading
 from harness.model.errors import ConfigError
+from harness.targets.table import rows_of
 
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")  # gzip, zstd, zlib
 _MOST_CHARACTERS = 2**26  # of a pool
 _MOST_COUNT = 10_000
 _COUNTS = re.compile("count|deep|depth|digits|indent|length|levels|nb|num_|number|precision|size|chars")  # of arguments
+Table = Mapping[str, Column]
 _MAX_MISSES = 20_000  # consecutive draws without a new value after which a provider counts as exhausted
 
 
@@ -110,11 +112,11 @@ def _is_data(value: object) -> bool:
 class Sources:
     """Vocabularies and tables, each drawn or read once per process."""
 
-    _pools: dict[tuple[Vocabulary, int], Values] = field(default_factory=dict)
+    _pools: dict[tuple[Vocabulary, int], Column] = field(default_factory=dict)
     _distinct: dict[tuple[Vocabulary, int], "_Distinct"] = field(default_factory=dict)
-    _tables: dict[Path, pl.DataFrame] = field(default_factory=dict)
+    _tables: dict[Path, Table] = field(default_factory=dict)
 
-    def pool(self, vocabulary: Vocabulary, seed: int) -> Values:
+    def pool(self, vocabulary: Vocabulary, seed: int) -> Column:
         """A pool of `vocabulary.size` values, at the provider's own frequencies."""
         key = vocabulary, seed
         if key not in self._pools:
@@ -125,7 +127,7 @@ class Sources:
                 self._pools[key] = from_values(list(_bounded(vocabulary, draw)))
         return self._pools[key]
 
-    def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Values:
+    def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Column:
         """Values [start, stop) of the endless sequence of the provider's distinct values, as text.
 
         Raises:
@@ -136,7 +138,7 @@ class Sources:
             self._distinct[key] = _Distinct(vocabulary, seed)
         return from_values([str(value) for value in self._distinct[key].upto(stop)[start:stop]])
 
-    def table(self, path: Path) -> pl.DataFrame:
+    def table(self, path: Path) -> Table:
         """The rows of a CSV (every cell as text) or Parquet file.
 
         Raises:
@@ -146,22 +148,22 @@ class Sources:
             self._tables[path] = _read_table(path)
         return self._tables[path]
 
-    def adopt(self, path: Path, table: pl.DataFrame) -> None:
+    def adopt(self, path: Path, table: Table) -> None:
         """Use `table` wherever a spec refers to `path`."""
         self._tables[path] = table
 
     def identities(self) -> Mapping[str, Mapping[str, object]]:
         """Digests of what was drawn and read: a Faker upgrade that changes a value changes a digest."""
         pools: dict[str, Mapping[str, object]] = {
-            f"{vocabulary}": {"values": vocabulary.size, "sha256": _digest(pool.text().strings)}
+            f"{vocabulary}": {"values": vocabulary.size, "sha256": _digest(pool)}
             for (vocabulary, _), pool in sorted(self._pools.items(), key=lambda item: str(item[0]))
         }
         for (vocabulary, _), drawn in sorted(self._distinct.items(), key=lambda item: str(item[0])):
             first = from_values([str(value) for value in drawn.values[:1000]])
-            pools[f"{vocabulary}, distinct"] = {"values": len(first.pool), "sha256": _digest(first.text().strings)}
+            pools[f"{vocabulary}, distinct"] = {"values": len(first), "sha256": _digest(first)}
         files = {
             path.name: {
-                "rows": table.height,
+                "rows": len(next(iter(table.values()))),
                 "sha256": hashlib.sha256(_content(path)).hexdigest(),
             }
             for path, table in sorted(self._tables.items())
@@ -218,34 +220,57 @@ class _Distinct:
         return self.values
 
 
-def _digest(text: pl.Series) -> str:
-    return hashlib.sha256("\n".join("" if cell is None else cell for cell in text).encode()).hexdigest()
+def _digest(column: Column) -> str:
+    return hashlib.sha256("\n".join(column.text().filled("")).encode()).hexdigest()
 
 
 def _content(path: Path) -> bytes:
     return reading.read_bytes(path, reading.MOST_TABLE_BYTES)
 
 
-def _read_table(path: Path) -> pl.DataFrame:
+def table_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Rows of cells as columns of text; empty cells are missing values."""
+    return {
+        name: texts([cell or None for cell in cells])
+        for name, cells in zip(header, zip(*rows, strict=True), strict=True)
+    }
+
+
+def _read_table(path: Path) -> Table:
+    """A file's columns; the cells of a CSV stay as the user wrote them: 007 does not become 7."""
+    hint = "check its name; names in a spec are relative to the spec's folder"
     try:
         if path.suffix.lower() in {".parquet", ".pq"}:
-            from harness.store.parquet import check_expansion
-
-            check_expansion(path)
-            table = pl.read_parquet(path)
-        else:
-            content = _content(path)
-            if content.startswith(_COMPRESSED):
-                raise ConfigError(f"{path} is compressed", "unpack it")  # Polars would, to whatever size
-            # Cells stay as the user wrote them: 007 does not become 7, nor 1e400 infinity.
-            table = pl.read_csv(content, infer_schema=False, encoding="utf8")
+            return _read_parquet(path)
+        if _content(path).startswith(_COMPRESSED):
+            raise ConfigError(f"{path} is compressed", "unpack it")
+        header, *rows = [cells for _, cells in rows_of(path, hint)] or [[]]
+        if rows:
+            return table_of(header, rows)
     except FileNotFoundError as error:
-        hint = "check its name; names in a spec are relative to the spec's folder"
         raise ConfigError(f"{path} does not exist", hint) from error
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ConfigError(
-            f"{path} can't be read: {str(error).splitlines()[0]}", "give a CSV with a header, or a Parquet file"
-        ) from error
-    if table.height == 0:
+    except (OSError, ValueError) as error:
+        reason = next(iter(str(error).splitlines()), "")
+        raise ConfigError(f"{path} can't be read: {reason}", "give a CSV with a header, or a Parquet file") from error
+    raise ConfigError(f"{path} has no rows", "give a file with a header and at least one row")
+
+
+def _read_parquet(path: Path) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from harness.store.parquet import check_expansion
+
+    check_expansion(path)
+    table = pq.read_table(path)
+    if not len(table):
         raise ConfigError(f"{path} has no rows", "give a file with a header and at least one row")
-    return table
+    of = pa.types
+    return {
+        name: column_of(
+            column.to_pylist(), np.dtype("datetime64[s]" if of.is_timestamp(column.type) else "datetime64[D]")
+        )
+        if of.is_temporal(column.type) and not of.is_time(column.type)
+        else from_values(column.to_pylist())
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }

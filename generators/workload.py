@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import polars as pl
 
 from generators import streams
 from generators.streams import Floats, Ints, Stream
@@ -164,7 +163,7 @@ def widths(workload: Workload, seed: int) -> Ints:
     return found
 
 
-def arrivals(workload: Workload, seed: int, scenarios: pl.DataFrame) -> Arrivals:
+def arrivals(workload: Workload, seed: int, scenarios: Mapping[str, Sequence[str]]) -> Arrivals:
     """The runs of the day. `scenarios` has the columns `id` and those that tenants' mixes name, as text.
 
     Raises:
@@ -186,8 +185,10 @@ def arrivals(workload: Workload, seed: int, scenarios: pl.DataFrame) -> Arrivals
         mine = np.flatnonzero(tenant_of == index)
         draws = streams.uniform(streams.words(Stream(seed, "workload", f"scenario {tenant.name}"), 0, len(mine)))
         chosen[mine] = _scenarios(tenant, scenarios, draws)
-    ids = scenarios["id"].gather(chosen).to_list()
-    return Arrivals(due_s, tuple(workload.tenants[i].name for i in tenant_of), tuple(str(i) for i in ids))
+    ids = scenarios["id"]
+    return Arrivals(
+        due_s, tuple(workload.tenants[i].name for i in tenant_of), tuple(ids[row] for row in chosen.tolist())
+    )
 
 
 def _due(workload: Workload, counts: Ints, seed: int) -> Floats:
@@ -213,15 +214,15 @@ def _tenants(workload: Workload, stage_of: Ints, draws: Floats) -> Ints:
     return found
 
 
-def _scenarios(tenant: Tenant, scenarios: pl.DataFrame, draws: Floats) -> Ints:
-    weights = np.ones(scenarios.height)
+def _scenarios(tenant: Tenant, scenarios: Mapping[str, Sequence[str]], draws: Floats) -> Ints:
+    weights = np.ones(len(scenarios["id"]))
     for column, shares in (tenant.mix or {}).items():
-        if column not in scenarios.columns:
+        if column not in scenarios:
             raise ConfigError(
                 f"the mix of tenant {tenant.name} names the column '{column}', which the scenarios do not have",
-                f"their columns are: {', '.join(scenarios.columns)}",
+                f"their columns are: {', '.join(scenarios)}",
             )
-        cells = scenarios[column].cast(pl.String).to_list()
+        cells = scenarios[column]
         counts = {value: cells.count(value) for value in shares}
         for row, cell in enumerate(cells):
             share = shares.get(cell, 0.0)

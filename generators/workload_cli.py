@@ -11,8 +11,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from generators.files import STDOUT, whole_file, write_text
 from generators.inference.traces import FORMATS, RUN_FOLDER, read_trace, scaled, table
 from generators.schema import WORKLOAD, validate
@@ -150,13 +148,13 @@ def _workload(options: argparse.Namespace) -> tuple[Workload, str, str]:
     return read_workload(document), Path(document.source).name, digest
 
 
-def _scenarios(options: argparse.Namespace) -> pl.DataFrame:
+def _scenarios(options: argparse.Namespace) -> dict[str, list[str]]:
     if options.scenarios is None:
-        return pl.DataFrame({"id": [str(number) for number in range(1, options.n + 1)]})
+        return {"id": [str(number) for number in range(1, options.n + 1)]}
     table = Sources().table(options.scenarios)
-    if "id" not in table.columns:
+    if "id" not in table:
         raise ConfigError(f"{options.scenarios} has no column id", "create the file with generate-scenarios")
-    return table
+    return {name: column.text().filled("").tolist() for name, column in table.items()}
 
 
 def _traced(options: argparse.Namespace, seed: int) -> tuple[Arrivals, float, float]:

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import ClassVar
 
-import polars as pl
+import numpy as np
 
 from generators.block import Block
-from generators.columns import Column, Values
+from generators.columns import Column
 from generators.formula import Formula, formula
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.operations import FormulaError
+from generators.streams import Bools
 from harness.documents import Place
 
 
@@ -43,13 +45,15 @@ class Computed:
 
     def draw(self, block: Block) -> Column:
         """The values of the formula."""
-        columns = {name: block.columns[name].values for name in self.formula.names}
-        values = self.formula.evaluate(columns, len(block))
+        values = self.formula.evaluate({name: block.columns[name] for name in self.formula.names}, len(block))
         if self.low is None and self.high is None:
-            return Values(values)
-        if not values.dtype.is_numeric():
+            return values
+        if values.kind not in "if":
             raise FormulaError("min and max apply to numbers only")
-        return Values(values.clip(self.low, self.high))
+        low, high = self.low, self.high
+        if values.kind == "i":
+            low, high = None if low is None else ceil(low), None if high is None else floor(high)
+        return Column(np.clip(values.values, low, high), values.missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +80,15 @@ class Conditional:
 
     def draw(self, block: Block) -> Column:
         """Every case is drawn for all rows and each row takes its own, so rows do not depend on each other."""
-        keys = block.columns[self.by].text().series()
-        present = set(keys.unique())
-        rest = ~keys.is_in(list(self.cases)).fill_null(value=False)
+        keys = block.columns[self.by].text().to_list()
+        present = set(keys)
+        cases = [(key, np.array([each == key for each in keys], dtype=bool)) for key in self.cases]
+        rest = ~np.logical_or.reduce([mask for _, mask in cases])
         if rest.any() and self.otherwise is None:
-            raise FormulaError(f"no case for {self.by} = {keys.filter(rest)[0]!r}; add one, or `otherwise`")
+            raise FormulaError(f"no case for {self.by} = {keys[int(np.argmax(rest))]!r}; add one, or `otherwise`")
         drawn = [
-            ((keys == key).fill_null(value=False), _drawn(kind, block.at(f"{block.path}?{key}"), wanted=key in present))
-            for key, kind in self.cases.items()
+            (mask, _drawn(self.cases[key], block.at(f"{block.path}?{key}"), wanted=key in present))
+            for key, mask in cases
         ]
         if self.otherwise is not None:
             drawn.append((rest, _drawn(self.otherwise, block.at(f"{block.path}?"), wanted=bool(rest.any()))))
@@ -95,20 +100,18 @@ def _drawn(kind: Kind, block: Block, *, wanted: bool) -> Column:
     return kind.draw(block if wanted else block.row(block.start, 0))
 
 
-def _merged(drawn: list[tuple[pl.Series, Column]], rows: int) -> Column:
+def _merged(drawn: list[tuple[Bools, Column]], rows: int) -> Column:
     columns = [column for _, column in drawn]
-    parts = [column.values for column in columns]
     is_json = all(column.is_json for column in columns)
-    if len({part.dtype for part in parts}) > 1 or (not is_json and any(column.is_json for column in columns)):
-        if all(part.dtype.is_numeric() for part in parts):
-            parts = [part.cast(pl.Float64) for part in parts]
-        else:
-            parts = [column.text().series() for column in columns]
-    result = pl.Series([None], dtype=parts[0].dtype).new_from_index(0, rows)
-    for (mask, _), part in zip(drawn, parts, strict=True):
+    if len({column.values.dtype for column in columns}) > 1 or (not is_json and any(c.is_json for c in columns)):
+        numbers = all(column.kind in "if" for column in columns)
+        columns = [Column(c.values.astype(np.float64), c.missing) if numbers else c.text() for c in columns]
+    values, missing = np.zeros(rows, dtype=columns[0].values.dtype), np.zeros(rows, dtype=bool)
+    for (mask, _), column in zip(drawn, columns, strict=True):
         if mask.any():
-            result = part.zip_with(mask, result)
-    return Values(result, None, is_json)
+            values[mask] = column.values[mask]
+            missing[mask] = False if column.missing is None else column.missing[mask]
+    return Column(values, missing if missing.any() else None, is_json)
 
 
 KINDS: dict[str, KindType] = {"expression": Computed}

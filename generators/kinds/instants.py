@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 
 from generators.block import Block
-from generators.columns import Column, Values
+from generators.columns import Column
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Ints
 from harness.documents import Place
@@ -18,8 +17,7 @@ from harness.model.units import parse_duration
 _DAY_MS = 86_400_000
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MAX_DAYS = 40_000
-_MILLISECONDS = "%Y-%m-%dT%H:%M:%S%.3fZ"  # where whole seconds would make distinct instants look the same
-_POOLED = 4096  # up to this many instants are formatted once, and rows refer to them
+_FORMS = {"D": "%Y-%m-%d", "s": "%Y-%m-%dT%H:%M:%SZ", "ms": "%Y-%m-%dT%H:%M:%S.%fZ"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class Instants(Independent):
             *(_hours(hours, place / "business_hours") if hours else (0, _DAY_MS, tuple(range(7)))),
             business=bool(hours),
             as_date=date_start and date_end and not hours and step % _DAY_MS == 0,
-            pattern=definition.get("format", _MILLISECONDS if (start % 1000 or step % 1000) else ""),
+            pattern=definition.get("format", ""),
             unique=definition.get("unique", False),
         )
         if end - start > _MAX_DAYS * _DAY_MS or kind.size < 1:
@@ -78,26 +76,30 @@ class Instants(Independent):
         """The number of distinct instants."""
         return int(self._days()[1][-1]) if self.end_ms > self.start_ms else 0
 
+    @property
+    def _unit(self) -> str:
+        """Of the written values: whole seconds would make other instants look the same."""
+        return "D" if self.as_date else "ms" if self.start_ms % 1000 or self.step_ms % 1000 else "s"
+
+    @property
+    def form(self) -> str:
+        """How values are written, in the codes of strftime."""
+        return self.pattern or _FORMS[self._unit]
+
     def draw(self, block: Block) -> Column:
         """The instant at a random position on the grid."""
         size = self.size
         index = block.permuted(size) if self.unique else block.index_below(size)
-        if size <= _POOLED:
-            return Values(self._values(np.arange(size, dtype=np.int64)), index)
-        return Values(self._values(index))
-
-    def _values(self, index: Ints) -> pl.Series:
-        opens, slots = self._days()
-        if len(slots) == 1:
-            instants = opens[0] + index * self.step_ms
-        else:
-            day = np.searchsorted(slots, index, side="right")
-            before = np.concatenate([[0], slots[:-1]])
-            instants = opens[day] + (index - before[day]) * self.step_ms
-        values = pl.Series(instants.view("datetime64[ms]"))
+        instants = self._instants(index).view("datetime64[ms]")
         if self.pattern:
-            return values.dt.strftime(self.pattern)
-        return values.cast(pl.Date) if self.as_date else values
+            return Column(instants).text(self.pattern)
+        return Column(instants.astype(f"datetime64[{self._unit}]"))
+
+    def _instants(self, index: Ints) -> Ints:
+        opens, slots = self._days()
+        day = np.searchsorted(slots, index, side="right")
+        before = np.concatenate([[0], slots[:-1]])
+        return np.asarray(opens[day] + (index - before[day]) * self.step_ms)
 
     def _days(self) -> tuple[Ints, Ints]:
         """The start of each stretch of the grid, and the cumulative number of its instants."""

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 
 from generators.block import Block
-from generators.columns import Column, Values, from_values
+from generators.columns import Column, from_values
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Ints, weighted
 from harness.documents import Place
@@ -48,8 +47,7 @@ class Choice(Independent):
 
     def draw(self, block: Block) -> Column:
         """The value at u's share of the cumulative weight."""
-        labels = from_values(list(self.values))
-        return Values(labels.pool, self._index(block), labels.is_json)
+        return from_values(self.values).take(self._index(block))
 
     def _index(self, block: Block) -> Ints:
         if self.unique:
@@ -74,7 +72,7 @@ class Truth(Independent):
 
     def draw(self, block: Block) -> Column:
         """True where u is below `p`."""
-        return Values(pl.Series(block.uniform() < self.p))
+        return Column(block.uniform() < self.p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +95,7 @@ class Scale(Independent):
 
     def draw(self, block: Block) -> Column:
         """The level of each row."""
-        levels = from_values(list(self.values))
-        return Values(levels.pool, self._index(block), levels.is_json)
+        return from_values(self.values).take(self._index(block))
 
     def _index(self, block: Block) -> Ints:
         count = len(self.values)

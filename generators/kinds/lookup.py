@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 
 from generators import streams
 from generators.block import Block
-from generators.columns import Column, Values
+from generators.columns import Column
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.sources import Vocabulary
 from generators.streams import Ints, Stream
@@ -59,7 +58,7 @@ class Fake(Independent):
             return block.sources.distinct(self.vocabulary, seed, block.start, block.stop)
         # Fields with the same vocabulary share one pool, because drawing it is expensive.
         pool = block.sources.pool(self.vocabulary, streams.seed_of(Stream(block.seed, str(self.vocabulary), "faker")))
-        return Values(pool.pool, block.index_below(self.vocabulary.size), pool.is_json)
+        return pool.take(block.index_below(self.vocabulary.size))
 
 
 def _literal(text: str) -> object:
@@ -101,13 +100,14 @@ class FromFile(Independent):
     def draw(self, block: Block) -> Column:
         """The cell of the drawn row."""
         table = block.sources.table(self.path)
-        if self.column not in table.columns:
+        if self.column not in table:
             raise ConfigError(
                 f"{self.path} has no column '{self.column}', which the field {block.path} refers to",
-                f"its columns are: {', '.join(table.columns)}",
+                f"its columns are: {', '.join(table)}",
             )
-        rows = self._rows(block.at(f"file {self.path.name} {self.how} {self.group}"), table.height, block.path)
-        return Values(table[self.column], rows)
+        cells = table[self.column]
+        rows = self._rows(block.at(f"file {self.path.name} {self.how} {self.group}"), len(cells), block.path)
+        return cells.take(rows)
 
     def _rows(self, block: Block, height: int, path: str) -> Ints:
         if self.how == "with_replacement":
@@ -121,13 +121,6 @@ class FromFile(Independent):
                 f"generate at most {height:,} rows, or draw with_replacement",
             )
         return block.rows() if self.how == "in_order" else block.permuted(height)
-
-
-def as_frame(rows: list[dict[str, str]], columns: list[str]) -> pl.DataFrame:
-    """Rows of text cells as a table for `FromFile`; empty cells are missing values."""
-    return pl.DataFrame(
-        {name: [row[name] or None for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String)
-    )
 
 
 KINDS: dict[str, KindType] = {"faker": Fake, "from_file": FromFile}

@@ -1,19 +1,20 @@
 """JSON documents: nested objects and lists of fixed values, other fields, and values drawn in place."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+import numpy as np
 import orjson
-import polars as pl
 
 from generators.block import Block
-from generators.columns import Column, Joined, Part, Text, join, with_missing
+from generators.columns import Column, join, with_missing
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.text import Template, parse_template
 from harness.documents import Place
 
 _MOST_PIECES = 10_000
+Part = str | Column  # a column is of text
 
 
 class _Piece(Protocol):
@@ -73,7 +74,7 @@ class _Drawn:
         inner = block.at(block.path + self.path)
         drawn = self.kind.draw(inner)
         if self.nullable:
-            drawn = with_missing(drawn, pl.Series(inner.uniform("null") < self.nullable))
+            drawn = with_missing(drawn, inner.uniform("null") < self.nullable)
         return [drawn.json()]
 
 
@@ -125,7 +126,7 @@ class _Repeated:
         parts: list[Part] = ["["]
         for index, piece in enumerate(self.items):
             text = join([",", *piece.render(block)] if index else piece.render(block), len(block))
-            parts.append(Text(text.set(pl.Series(lengths <= index), "") if index >= self.least else text))
+            parts.append(Column(np.where(lengths <= index, "", text.values)))
         return [*parts, "]"]
 
 
@@ -143,19 +144,7 @@ class Document:
 
     def draw(self, block: Block) -> Column:
         """The document of every row, without whitespace."""
-        return Joined(_merged(self.root.render(block)), len(block), is_json=True)
-
-
-def _merged(parts: list[Part]) -> tuple[Part, ...]:
-    """Adjacent literals as one, so that fewer parts are concatenated per row."""
-    merged: list[Part] = []
-    for part in parts:
-        last = merged[-1] if merged else None
-        if isinstance(part, str) and isinstance(last, str):
-            merged[-1] = last + part
-        else:
-            merged.append(part)
-    return tuple(merged)
+        return replace(join(self.root.render(block), len(block)), is_json=True)
 
 
 class DocumentType:

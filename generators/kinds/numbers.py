@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 
 from generators import portable
 from generators.block import Block
-from generators.columns import Column, Values
+from generators.columns import Column
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Floats
 from harness.documents import Place
@@ -26,7 +25,7 @@ def _rounded(values: Floats, decimals: int | None) -> Column:
         np.rint(values, out=values)
         values /= factor
     values += 0.0  # turns -0.0 into 0.0
-    return Values(pl.Series(values))
+    return Column(values)
 
 
 def _decimals(definition: Definition, largest: float) -> int | None:
@@ -180,7 +179,7 @@ class Integer(Independent):
     def draw(self, block: Block) -> Column:
         """The value ``low + step * index``."""
         index = block.permuted(self.size) if self.unique else block.index_below(self.size)
-        return Values(pl.Series(self.low + index * self.step))
+        return Column(self.low + index * self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,7 @@ class Zipf(Independent):
         """The rank at u's share of the cumulative weight."""
         cumulative = np.cumsum(portable.exp(-self.exponent * portable.log(np.arange(1.0, self.size + 1.0))))
         rank = np.searchsorted(cumulative, block.uniform() * cumulative[-1], side="right")
-        return Values(pl.Series(np.minimum(rank, self.size - 1).astype(np.int64) + 1))
+        return Column(np.minimum(rank, self.size - 1).astype(np.int64) + 1)
 
 
 KINDS: dict[str, KindType] = {

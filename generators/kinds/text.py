@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from generators.block import Block
-from generators.columns import Column, Joined, Part
+from generators.columns import Column, join
 from generators.kinds.kind import Definition, Kind, KindType
 from harness.documents import Place
 
@@ -37,13 +37,13 @@ class Template:
 
     def draw(self, block: Block) -> Column:
         """Literals and formatted fields, concatenated."""
-        parts: list[Part] = []
+        parts: list[str | Column] = []
         for literal, name, form in self.parts:
             if literal:
                 parts.append(literal)
             if name is not None:
                 parts.append(block.columns[name].text(form))
-        return Joined(tuple(parts), len(block))
+        return join(parts, len(block))
 
 
 def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, str], ...]:

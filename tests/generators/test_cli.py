@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
-import polars as pl
+import pandas as pd
 import pytest
 
 from generators.cli import main
@@ -52,7 +53,7 @@ def test_the_manifest_is_enough_to_reproduce_the_file(capsys):
     content = Path("out.csv").read_bytes()
     assert manifest["sha256"] == hashlib.sha256(content).hexdigest()
     assert (manifest["seed"], manifest["rows"], manifest["bytes"]) == (11, 30, len(content))
-    assert manifest["versions"].keys() == {"pipeswarm", "numpy", "polars", "faker"}
+    assert manifest["versions"].keys() == {"pipeswarm", "numpy", "faker"}
     assert [v["values"] for v in manifest["vocabularies"].values()] == [20]
     assert str(Path.cwd()) not in json.dumps(manifest)
 
@@ -73,8 +74,8 @@ def test_another_vocabulary_is_visible_in_the_manifest(monkeypatch):
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
 def test_the_suffix_of_the_name_is_the_format(name):
     assert main(["--n", "20", "-o", name, "--quiet"]) == 0
-    read = {"x.csv": pl.read_csv, "x.jsonl": pl.read_ndjson, "x.parquet": pl.read_parquet}[name]
-    assert read(name).height == 20
+    read = {"x.csv": pd.read_csv, "x.jsonl": partial(pd.read_json, lines=True), "x.parquet": pd.read_parquet}[name]
+    assert len(read(name)) == 20
 
 
 def test_the_standard_output_takes_any_format_and_gets_nothing_else():

@@ -63,7 +63,7 @@ def test_shares_of_discrete_values(definition, shares):
 def test_business_hours_are_hit_evenly():
     definition = {"datetime": ["2025-03-01", "2025-03-31"], "step": "1h", "business_hours": True}
     found = drawn({"x": definition}, N)["x"]
-    counts = found.value_counts()["count"].to_list()
+    counts = found.value_counts().to_list()
     assert len(counts) == 21 * 10  # weekdays of March 2025, ten hours each
     assert stats.chisquare(counts).pvalue > 0.001
 

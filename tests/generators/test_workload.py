@@ -5,7 +5,6 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -19,7 +18,7 @@ from generators.workload import arrivals, read_workload, widths
 from harness.documents import Document, parse_yaml
 from harness.model.errors import ConfigError
 
-IDS = pl.DataFrame({"id": [str(k) for k in range(1, 101)], "plant": ["a", "b", "c", "d"] * 25})
+IDS = {"id": [str(k) for k in range(1, 101)], "plant": ["a", "b", "c", "d"] * 25}
 
 
 def workload(**data):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import polars as pl
+import pandas as pd
 
 from generators.sampler import Sampler
 from generators.schema import validate
@@ -22,10 +22,13 @@ def spec_of(fields, folder: Path = Path()) -> Spec:
     return read_spec(document)
 
 
-def drawn(fields, n=1000, *, seed=1, folder: Path = Path()) -> dict[str, pl.Series]:
+def drawn(fields, n=1000, *, seed=1, folder: Path = Path()) -> dict[str, pd.Series]:
     """The typed columns of n rows."""
     block = Sampler(spec_of(fields, folder), seed, n, Sources()).block(0, n)
-    return {name: column.values for name, column in block.items()}
+    return {
+        name: pd.Series(column.to_list(), dtype=object if column.missing is not None else None)
+        for name, column in block.items()
+    }
 
 
 def column(definition, n=1000, **more) -> list:
