@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Timeline, floats, remembered
 from harness.analysis.waits.controller_limit import METRICS as CONTROLLER_METRICS
 from harness.model.phases import (
     LAUNCHER_ERROR,

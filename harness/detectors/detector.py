@@ -21,9 +21,17 @@ Third parties register their modules under the entry-point group ``pipeswarm.det
 from collections.abc import Sequence
 from typing import Protocol
 
-from harness.analysis.timeline import Floats, Timeline
-from harness.model.findings import Finding
-from harness.model.units import format_duration
+from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
+from harness.detectors.capability import Capability
+from harness.model.findings import Evidence, Finding
+from harness.model.text.inert import shell_word
+from harness.model.units import counted, format_bytes, format_duration
+
+__all__ = [  # all that most detectors need
+    "DRAIN_OPTIONS", "FEW_RUNS", "MOST_SLOWED", "Bools", "CannotJudgeError", "Capability", "Detector", "Evidence",
+    "Finding", "Floats", "Timeline", "broke", "by_chance", "counted", "distinct", "floats", "format_bytes",
+    "format_duration", "moment", "quarters", "shell_word", "slowed",
+]  # fmt: skip
 
 MOST_SLOWED = 0.5  # severity of what takes all of the runs' time; more severe is only what loses runs
 FEW_RUNS = 30  # with fewer, quantiles and means of runs have no useful interval

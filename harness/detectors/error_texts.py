@@ -4,11 +4,10 @@ import re
 
 import pandas as pd
 
-from harness.analysis.timeline import Bools, Timeline
-from harness.analysis.timeline.columns import containing
+from harness.analysis.timeline import containing
 from harness.analysis.waits.failures import Failure, failures
 from harness.analysis.waits.stated import failures_for
-from harness.detectors.detector import CannotJudgeError
+from harness.detectors.detector import Bools, CannotJudgeError, Timeline
 from harness.model.records import Outcome
 
 # A server that limits how often it is asked answers one of them (RFC 6585, RFC 9110).

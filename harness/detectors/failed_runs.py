@@ -1,14 +1,10 @@
 """Runs that failed for a reason that no other detector knows, grouped by message."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.concentration import concentration
 from harness.analysis.waits.failures import failures, group
 from harness.analysis.waits.stated import causes, failed_for, told
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, broke, shell_word
 from harness.detectors.error_texts import adapter_failures
-from harness.model.findings import Evidence, Finding
-from harness.model.text.inert import shell_word
 
 NAME = "failures"
 SEEN = ("real: failures",)

@@ -6,15 +6,12 @@ row knows are quoted.
 
 from collections.abc import Iterator
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.concentration import concentration
 from harness.analysis.waits.stated import Cause, blocked, causes, told
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, broke, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, broke, shell_word, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import RUNNING
-from harness.model.text.inert import shell_word
 from harness.model.units import counted, format_duration
 from harness.reasons import parsed
 

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import Waits, waits, waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import FEW_RUNS, quarters, slowed
+from harness.detectors.detector import FEW_RUNS, Capability, Timeline, format_duration, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import (
     CONTROLLER,
@@ -20,7 +18,6 @@ from harness.model.phases import (
     UNKNOWN,
     UNSCHEDULABLE,
 )
-from harness.model.units import format_duration
 
 NAME = "unexplained-wait"
 SEEN = ("folder: a5-quota6",)

@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.waits.waits import waits, workflow_end_s
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke, quarters, slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Floats, Timeline, broke, floats, quarters, slowed
 from harness.model.units import counted, format_duration
 
 NAME = "agent-lag"

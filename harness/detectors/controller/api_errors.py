@@ -2,13 +2,10 @@
 
 from harness.analysis.refused_credentials import is_refused
 from harness.analysis.services.answers import METRIC, rejected_by_code
-from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import group
 from harness.analysis.waits.stated import refused_for_others
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, broke, floats
 from harness.detectors.error_texts import is_limited
-from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
 
 NAME = "api-errors"

@@ -3,12 +3,8 @@
 import numpy as np
 
 from harness.analysis.capacity.acceptance import acceptance
-from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, floats, format_duration, slowed
 
 NAME = "api-throttled"
 NEEDS = (Capability.SUBMISSIONS,)

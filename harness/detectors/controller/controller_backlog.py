@@ -1,12 +1,9 @@
 """The workflow controller is slow, and what was observed does not tell which of its settings limits it."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import Limit
 from harness.analysis.waits.controller_settings import as_good
-from harness.detectors.capability import Capability
 from harness.detectors.controller.slow_controller import HELD, requeue, slow_controller, spent, tune
-from harness.detectors.detector import slowed
-from harness.model.findings import Finding
+from harness.detectors.detector import Capability, Finding, Timeline, slowed
 from harness.model.phases import BURST, QPS, WORKFLOW_WORKERS
 
 NAME = "controller-backlog"

@@ -1,12 +1,8 @@
 """The workflow controller did nothing for a while, although ended pods and new workflows waited for it."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.outage import outage
-from harness.detectors.capability import Capability
 from harness.detectors.controller.slow_controller import namespace
-from harness.detectors.detector import moment, slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import counted, format_duration
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, counted, format_duration, moment, slowed
 
 NAME = "controller-down"
 SEEN = ("real: controller-killed",)

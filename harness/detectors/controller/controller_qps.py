@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from math import ceil
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import (
     CLIENT_WAIT_S,
     OPERATION_S,
@@ -13,12 +12,9 @@ from harness.analysis.waits.controller_limit import (
     Signs,
     signs,
 )
-from harness.detectors.capability import Capability
 from harness.detectors.controller.slow_controller import WEBHOOK, namespace, spent, told_apart, tune
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 from harness.model.phases import BURST, QPS
-from harness.model.units import format_duration
 
 NAME = "controller-qps"
 SEEN = ("real: low-qps",)

@@ -1,11 +1,8 @@
 """The workflow controller has time to spare, and looks at a changed workflow only when its next look is due."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import Limit
-from harness.detectors.capability import Capability
 from harness.detectors.controller.slow_controller import HELD, requeue, slow_controller, spent
-from harness.detectors.detector import slowed
-from harness.model.findings import Finding
+from harness.detectors.detector import Capability, Finding, Timeline, slowed
 
 NAME = "controller-requeue"
 SEEN = ("real: kfp-none",)

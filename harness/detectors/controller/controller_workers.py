@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.controller_limit import (
     CLEANUP_QUEUE,
     QUEUE_DEPTH,
@@ -15,12 +14,9 @@ from harness.analysis.waits.controller_limit import (
     workers_of,
 )
 from harness.analysis.waits.controller_settings import DEFAULTS, settings
-from harness.detectors.capability import Capability
 from harness.detectors.controller.slow_controller import WEBHOOK, spent, told_apart, tune
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
-from harness.model.units import format_duration
 
 NAME = "controller-workers"
 SEEN = ("real: one-worker",)

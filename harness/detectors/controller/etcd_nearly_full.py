@@ -1,10 +1,6 @@
 """The cluster's etcd is nearly full: beyond its quota nothing can be created or changed any more."""
 
-from harness.analysis.timeline import Timeline, floats
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import format_bytes
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, floats, format_bytes, slowed
 
 NAME = "etcd-nearly-full"
 NEEDS = (Capability.SUBMISSIONS, Capability.ETCD)

@@ -4,10 +4,7 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import CannotJudgeError, Capability, Evidence, Finding, Timeline, slowed
 
 NAME = "finished-workflows"
 NEEDS = (Capability.RUNS, Capability.CONTROLLER)

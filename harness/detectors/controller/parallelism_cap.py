@@ -2,15 +2,11 @@
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.workflow_limits import binding
-from harness.detectors.capability import Capability
 from harness.detectors.controller.workflow_limit_fix import commands, evidence, fix
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 
 NAME = "parallelism-cap"
 NEEDS = (Capability.RUNS, Capability.PODS)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, distinct
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, distinct, remembered
 from harness.analysis.waits.controller_limit import SOON_S, Limit, signs
 from harness.analysis.waits.controller_settings import as_good, settings
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
@@ -18,12 +17,8 @@ from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, quarters
-from harness.model.findings import Evidence
+from harness.detectors.detector import CannotJudgeError, Capability, Evidence, format_duration, quarters, shell_word
 from harness.model.phases import ARGUMENTS, CONTROLLER, PUBLISHING, REQUEUE_TIME
-from harness.model.text.inert import shell_word
-from harness.model.units import format_duration
 
 # Each creation of a pod that waits for a webhook holds a worker meanwhile, and spaces the client's requests.
 WEBHOOK = {"webhook-slow": 0.3}

@@ -5,11 +5,8 @@ import numpy as np
 from harness.analysis.timeline import Timeline, distinct
 from harness.analysis.waits.controller_limit import REQUEST_S, request_times
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import CannotJudgeError, Capability, Evidence, Finding, format_duration, slowed
 from harness.model.phases import CONTROLLER, SCHEDULING
-from harness.model.units import format_duration
 
 NAME = "webhook-slow"
 SEEN = ("real: webhook-slow",)

@@ -1,7 +1,7 @@
 """What to do about a limit on running workflows, for the detectors that find one."""
 
 from harness.analysis.waits.workflow_limits import WorkflowLimit
-from harness.model.findings import Evidence
+from harness.detectors.detector import Evidence
 from harness.model.phases import CONTROLLER_SETTINGS, NAMESPACE_PARALLELISM
 
 _SCOPE = "parallelism counts all running workflows, namespaceParallelism those of each namespace"

@@ -5,14 +5,10 @@ from collections import Counter
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, beginnings, floats
-from harness.analysis.timeline.curves import active
+from harness.analysis.timeline import Timeline, active, beginnings, floats
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, shell_word, slowed
 from harness.model.phases import LIMITS, WORKFLOW
-from harness.model.text.inert import shell_word
 
 NAME = "workflow-parallelism"
 SEEN = ("real: workflow-parallelism",)

@@ -1,14 +1,11 @@
 """The workflow controller postpones workflows, because as many are running as it was told to allow."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import own_events
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
 from harness.analysis.waits.workflow_limits import binding
-from harness.detectors.capability import Capability
 from harness.detectors.controller.workflow_limit_fix import commands, evidence, fix, named
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, slowed
 from harness.model.phases import CONTROLLER
 
 NAME = "workflows-postponed"

@@ -1,12 +1,8 @@
 """The platform answered runs from its cache, in whole or in part: it did less work than the test asked for."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.cached import caching
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, broke
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import CannotJudgeError, Capability, Evidence, Finding, Timeline, broke, counted
 from harness.model.phases import SKIPPED, SUCCEEDED
-from harness.model.units import counted
 
 NAME = "caching"
 NEEDS = (Capability.RUNS,)

@@ -1,11 +1,7 @@
 """Runs were still in flight when observation ended: their durations are unknown (right-censored)."""
 
 from harness.analysis.ledger import ledger, removed
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 
 NAME = "censoring"
 NEEDS = (Capability.SUBMISSIONS,)

@@ -1,10 +1,6 @@
 """The platform's clock differs from the load generator's: durations between the two are off by that."""
 
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 
 NAME = "clock-skew"
 NEEDS = (Capability.RUNS,)

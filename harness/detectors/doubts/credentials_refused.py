@@ -1,10 +1,7 @@
 """The load generator's own credentials were refused during the test: a token or a session has expired."""
 
 from harness.analysis.refused_credentials import refused_credentials
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke, moment
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, broke, moment
 
 NAME = "credentials-refused"
 NEEDS = (Capability.SUBMISSIONS,)

@@ -1,11 +1,8 @@
 """What findings could not see: the times in which the cluster was not observed."""
 
-from harness.analysis.timeline import Timeline
-from harness.analysis.timeline.memory import remembered
-from harness.detectors.capability import Capability
-from harness.model.findings import Evidence
+from harness.analysis.timeline import remembered
+from harness.detectors.detector import Capability, Evidence, Timeline, counted
 from harness.model.phases import GAP
-from harness.model.units import counted
 
 OF_KUBERNETES = frozenset({Capability.PODS, Capability.NODES, Capability.POD_EVENTS})
 

@@ -3,12 +3,8 @@
 import numpy as np
 
 from harness.analysis.lateness import judged_lateness
-from harness.analysis.timeline import Timeline, floats
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, floats, format_duration, slowed
 from harness.model.phases import GENERATOR_CPU
-from harness.model.units import format_duration
 
 NAME = "generator-lag"
 NEEDS = (Capability.SUBMISSIONS,)

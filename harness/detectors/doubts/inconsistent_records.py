@@ -2,13 +2,10 @@
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.curves import active
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.analysis.timeline import active
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, counted, floats, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import RUNS_IN_FLIGHT
-from harness.model.units import counted
 
 NAME = "inconsistent-records"
 NEEDS = (Capability.RUNS,)

@@ -1,10 +1,7 @@
 """Arrivals that were never sent or never recorded: the load was less than planned."""
 
 from harness.analysis.ledger import in_words, ledger, missing
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, broke
 
 NAME = "missed-arrivals"
 NEEDS = (Capability.SUBMISSIONS,)

@@ -2,12 +2,8 @@
 
 import pandas as pd
 
-from harness.analysis.timeline import Timeline, floats
-from harness.detectors.capability import Capability
-from harness.detectors.detector import moment, slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, counted, floats, moment, slowed
 from harness.model.phases import GAP, INFERRED, WRONG_CLUSTER
-from harness.model.units import counted
 
 NAME = "observer-gaps"
 NEEDS = (Capability.RUNS,)

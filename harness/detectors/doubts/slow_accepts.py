@@ -1,12 +1,8 @@
 """Connections to the platform open slowly: what accepts them has a full queue, or packets are lost on the way."""
 
-from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, counted, floats, format_duration, slowed
 from harness.model.phases import CONNECT_S
-from harness.model.units import counted, format_duration
 
 NAME = "slow-accepts"
 NEEDS = (Capability.SUBMISSIONS,)

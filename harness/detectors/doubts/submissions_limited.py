@@ -1,12 +1,8 @@
 """The platform, or a gateway in front of it, limits the rate of submissions: 429, or 503 with Retry-After."""
 
-from harness.analysis.timeline import Timeline, floats
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, broke, floats, format_duration
 from harness.detectors.error_texts import FEW_ACCEPTED, RETRY_AFTER, is_limited
-from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
-from harness.model.units import format_duration
 
 NAME = "submissions-limited"
 NEEDS = (Capability.SUBMISSIONS,)

@@ -1,11 +1,7 @@
 """Too few runs for a conclusion: high quantiles and rates have no useful interval."""
 
 from harness.analysis.latency import latencies
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import FEW_RUNS, slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import counted
+from harness.detectors.detector import FEW_RUNS, Capability, Evidence, Finding, Timeline, counted, slowed
 
 NAME = "too-few-samples"
 NEEDS = (Capability.RUNS,)

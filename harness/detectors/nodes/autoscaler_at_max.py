@@ -1,13 +1,10 @@
 """The autoscaler has reached its maximum, and pods still wait for nodes."""
 
 from harness.analysis.capacity.autoscaling import scale_ups
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
+from harness.detectors.detector import Capability, Finding, Timeline, slowed
 from harness.detectors.nodes import node_waits
 from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
-from harness.model.findings import Finding
 
 NAME = "autoscaler-at-max"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.POD_EVENTS)

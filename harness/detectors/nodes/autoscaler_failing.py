@@ -1,12 +1,9 @@
 """The autoscaler requests machines and does not get them."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, slowed
 from harness.detectors.nodes import node_waits
 from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
-from harness.model.findings import Evidence, Finding
 
 NAME = "autoscaler-failing"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.POD_EVENTS)

@@ -1,13 +1,10 @@
 """New nodes take long: most of the wait for a node passes while one is being provisioned."""
 
 from harness.analysis.capacity.autoscaling import provisioning_times
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, format_duration, slowed
 from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
 
 NAME = "autoscaler-slow"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)

@@ -7,12 +7,9 @@ from harness.analysis.cost.node_use import node_use
 from harness.analysis.cost.requested import requested_cpu, requests_by
 from harness.analysis.cost.resources import Resources, StepNeed, as_cores, step_needs
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, floats, slowed
 from harness.model.phases import CPU_LIMIT_CORES, NODE_CPU_CORES, POD_CFS_THROTTLED, POD_CPU_CORES, RUNNING
 
 NAME = "cpu-starved"

@@ -5,11 +5,8 @@ from numpy.typing import NDArray
 
 from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
 from harness.analysis.waits.critical_path import critical_path
-from harness.detectors.capability import Capability
-from harness.detectors.detector import FEW_RUNS, slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import FEW_RUNS, Capability, Evidence, Finding, format_duration, slowed
 from harness.model.phases import FAILED, POD_PHASES, PULLING, RUNNING, SCHEDULING, UNSCHEDULABLE
-from harness.model.units import format_duration
 
 NAME = "driver-overhead"
 NEEDS = (Capability.RUNS, Capability.PODS)

@@ -1,14 +1,10 @@
 """Others used the cluster during the test: they took nodes and the controller's time from this test."""
 
 from harness.analysis.capacity.others_load import OthersLoad, others_load
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, counted, slowed
 from harness.model.phases import CONTROLLER, UNSCHEDULABLE
-from harness.model.units import counted
 
 NAME = "foreign-load"
 NEEDS = (Capability.RUNS, Capability.PODS)

@@ -4,15 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.cold_starts import with_likely_pulls
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.stated import unstated
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, floats, format_duration, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import PULLING, STARTING
-from harness.model.units import format_duration
 
 NAME = "image-pull"
 SEEN = ("real: image-pull",)

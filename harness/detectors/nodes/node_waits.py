@@ -1,9 +1,8 @@
 """Pods that wait for a node: what the detectors of nodes and of the autoscaler have in common."""
 
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.curves import peak
+from harness.analysis.timeline import peak
 from harness.analysis.waits.scheduling_wait import SchedulingWait
-from harness.model.findings import Evidence
+from harness.detectors.detector import Evidence, Timeline, floats
 from harness.model.phases import CLAIM_FAILED, UNSCHEDULABLE
 
 # Below this share of the runs' time, waiting for a node is not the bottleneck.

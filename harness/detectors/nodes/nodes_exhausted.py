@@ -1,12 +1,9 @@
 """Pods wait for nodes, and none are added or too few: the cluster's nodes are the limit."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, slowed
 from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
-from harness.model.findings import Evidence, Finding
 from harness.reasons.catalogue import SCHEDULER
 
 NAME = "nodes-exhausted"

@@ -6,12 +6,8 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.tenants import tenant_runs, tenants
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import active
-from harness.detectors.capability import Capability
-from harness.detectors.detector import by_chance, slowed
-from harness.model.findings import Evidence, Finding
-from harness.model.units import format_duration
+from harness.analysis.timeline import Floats, Timeline, active, floats
+from harness.detectors.detector import Capability, Evidence, Finding, by_chance, format_duration, slowed
 
 NAME = "noisy-neighbour"
 NEEDS = (Capability.RUNS,)

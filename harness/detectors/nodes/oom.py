@@ -8,13 +8,10 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.timeline import Bools, Timeline, floats
 from harness.analysis.waits.failures import Failure, own_events
 from harness.analysis.waits.stated import failed_for, failures_for
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke, slowed
+from harness.detectors.detector import Bools, Capability, Evidence, Finding, Timeline, broke, floats, slowed
 from harness.detectors.error_texts import require_reasons
-from harness.model.findings import Evidence, Finding
 from harness.model.phases import REQUESTED_MEMORY_BYTES
 
 NAME = "oom"

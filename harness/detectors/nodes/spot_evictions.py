@@ -8,11 +8,8 @@ from harness.analysis.capacity.autoscaling import TAKEN_BACK
 from harness.analysis.timeline import Bools, Timeline, distinct, floats
 from harness.analysis.waits.stated import failed_for
 from harness.analysis.waits.wasted_work import lost_with_node
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke, moment, slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, broke, counted, format_duration, moment, slowed
 from harness.model.phases import UNSCHEDULABLE
-from harness.model.units import counted, format_duration
 
 NAME = "spot-evictions"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)

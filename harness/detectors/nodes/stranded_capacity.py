@@ -1,12 +1,9 @@
 """Steps request more than they use: pods wait for nodes that lack a resource by requests, and hardly use it."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import EPHEMERAL, Lacking, amount_of, lacking
 from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, broke, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Evidence, Finding, Timeline, broke, slowed
 from harness.detectors.nodes.node_waits import SHARE
-from harness.model.findings import Evidence, Finding
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EPHEMERAL_BYTES, UNSCHEDULABLE
 
 NAME = "stranded-capacity"

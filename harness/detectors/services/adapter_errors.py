@@ -1,11 +1,8 @@
 """Adapters answer with errors: executions fail before or after their own work."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.stated import words_of
-from harness.detectors.capability import Capability
-from harness.detectors.detector import broke
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, broke
 from harness.detectors.error_texts import adapter_failures
-from harness.model.findings import Evidence, Finding
 
 NAME = "adapter-errors"
 NEEDS = (Capability.RUNS,)

@@ -10,12 +10,10 @@ from harness.analysis.services.onset import Onset, onset
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, by_chance, quarters, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, by_chance, format_duration, quarters, slowed
 from harness.detectors.services.replicas import LEAST_EXECUTIONS, uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
-from harness.model.units import format_duration
 
 NAME = "adapter-slow"
 NEEDS = (Capability.EXECUTIONS,)

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 
 from harness.analysis.services.saturation import Saturation
 from harness.analysis.services.service_replicas import ServiceReplicas
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.drain_tail import DrainTail
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.detector import CannotJudgeError, Evidence, Finding, Timeline, counted, format_duration, slowed
 from harness.detectors.services.replicas import uneven, unnamed_tail
-from harness.model.findings import Evidence, Finding
 from harness.model.phases import QUEUED
-from harness.model.units import counted, format_duration
 
 NAME = "lb-imbalance"
 FIX = (

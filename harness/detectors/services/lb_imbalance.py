@@ -6,9 +6,7 @@ from harness.analysis.services.executions import Executions, executions
 from harness.analysis.services.saturation import saturation
 from harness.analysis.services.service_replicas import ServiceReplicas, service_replicas
 from harness.analysis.services.workers import gini
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, by_chance, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, by_chance, format_duration, slowed
 from harness.detectors.services.idle_workers import (
     COMMANDS,
     FIX,
@@ -28,7 +26,6 @@ from harness.detectors.services.idle_workers import (
 from harness.detectors.services.replicas import LEAST_EXECUTIONS, LEAST_RUNS, UNNAMED
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import POD_CPU_CORES
-from harness.model.units import format_duration
 
 __all__ = ["NAME", "NEEDS", "detect"]
 

@@ -1,7 +1,7 @@
 """Replicas of a runtime: what the detectors of their load and speed have in common."""
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.drain_tail import DrainTail, drain_tail
+from harness.detectors.detector import Timeline
 
 LEAST_EXECUTIONS = 10  # to judge a replica
 UNNAMED = "no response names the replica that did the work (header X-Worker, X-Pod-Name or X-Upstream-Addr)"

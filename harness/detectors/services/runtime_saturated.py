@@ -8,10 +8,8 @@ from harness.analysis.services.contention import Contention, contention
 from harness.analysis.services.executions import executions
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.services.service_replicas import service_replicas
-from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, by_chance, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, by_chance, floats, slowed
 from harness.detectors.services.replicas import LEAST_EXECUTIONS
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING, QUEUED

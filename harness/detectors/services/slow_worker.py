@@ -4,13 +4,10 @@ import numpy as np
 
 from harness.analysis.services.executions import executions
 from harness.analysis.services.saturation import saturation
-from harness.analysis.timeline import Timeline
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, by_chance, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, by_chance, format_duration, slowed
 from harness.detectors.services.replicas import UNNAMED
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING
-from harness.model.units import format_duration
 
 NAME = "slow-worker"
 NEEDS = (Capability.EXECUTIONS,)

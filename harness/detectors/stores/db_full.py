@@ -1,14 +1,9 @@
 """A volume that is not the artifact store's is full, such as the database's, and nothing states it yet."""
 
 from harness.analysis.services.volumes import Volume, volumes
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.stated import causes
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_bytes, shell_word, slowed
 from harness.model.phases import STORE_AVAILABLE_BYTES
-from harness.model.text.inert import shell_word
-from harness.model.units import format_bytes
 
 NAME = "db-full"
 NEEDS = (Capability.SUBMISSIONS, Capability.STORE)

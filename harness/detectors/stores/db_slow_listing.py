@@ -3,9 +3,7 @@
 import numpy as np
 
 from harness.analysis.stats.trend import trend
-from harness.analysis.timeline import Timeline, floats
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, quarters, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, floats, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LIST_SECONDS
 from harness.model.units import counted, format_duration

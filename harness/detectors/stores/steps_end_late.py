@@ -3,14 +3,10 @@
 Argo's ``wait`` container stores a step's log and outputs after ``main`` has ended; on a slow node it, too, ends late.
 """
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.storing import SLOW, Storing, storing
-from harness.detectors.capability import Capability
-from harness.detectors.detector import slowed
-from harness.model.findings import Evidence, Finding
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 from harness.model.phases import STORING
-from harness.model.units import format_duration
 
 NAME = "steps-end-late"
 NEEDS = (Capability.RUNS, Capability.PODS)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import Failure, failures
 from harness.analysis.waits.stated import failures_for
+from harness.detectors.detector import Timeline
 from harness.model.phases import LAUNCHER_ERROR
 
 # Why a failed step's reason may be unknown, and what shows it.

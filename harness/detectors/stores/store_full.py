@@ -10,14 +10,12 @@ from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
 from harness.analysis.waits.stated import failed_for, failures_for, words_of
-from harness.detectors.capability import Capability
-from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
+from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, Capability, broke, moment, shell_word
 from harness.detectors.error_texts import require_reasons
 from harness.detectors.stores.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
 from harness.model.phases import STORE_FULL as STORE_FULL_REASON
-from harness.model.text.inert import shell_word
 from harness.model.units import format_bytes, format_duration
 
 NAME = "store-full"

@@ -9,15 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 import orjson
 
-from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.stated import failed_for
 from harness.analysis.waits.storing import SLOW, Storing, storing
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.detector import CannotJudgeError, Capability, Timeline, floats, format_duration, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_PROBE_SECONDS, STORE_REQUEST_SECONDS, STORING, UPLOAD_SECONDS
-from harness.model.units import format_duration
 
 NAME = "store-slow"
 NEEDS = (Capability.RUNS, Capability.PODS)

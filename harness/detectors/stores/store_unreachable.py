@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 from harness.analysis.services.volumes import volumes
-from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import Failure
 from harness.analysis.waits.stated import failed_for, failures_for, words_of
-from harness.detectors.capability import Capability
-from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
+from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, Capability, Timeline, broke, counted, shell_word
 from harness.detectors.error_texts import require_reasons
 from harness.detectors.stores.store_failures import share_of_runs, short
 from harness.model.findings import Evidence, Finding
-from harness.model.text.inert import shell_word
-from harness.model.units import counted
 
 NAME = "store-unreachable-from-old-nodes"
 NEEDS = (Capability.RUNS,)
