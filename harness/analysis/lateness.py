@@ -13,8 +13,7 @@ import numpy as np
 import orjson
 
 from harness.analysis.stats.quantiles import share_interval
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, floats, remembered
 from harness.model.phases import GENERATOR_RATE
 from harness.model.slo import SUBMIT_LAG, SUBMIT_LATENCY, parse_slo
 from harness.model.units import format_duration

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import LATE_ROWS, RECOVERED, Timeline
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import LATE_ROWS, RECOVERED, Timeline, remembered
 from harness.model.phases import CANCELED, FAILED, REMOVED, SKIPPED, SUCCEEDED
 from harness.model.records import Outcome
 

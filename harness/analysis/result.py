@@ -37,8 +37,7 @@ from harness.analysis.stats.quantiles import Summary
 from harness.analysis.stats.trend import Trend, degradation
 from harness.analysis.tenants import Tenants, tenants
 from harness.analysis.throughput import Throughput, throughput
-from harness.analysis.timeline import Floats, Ints, Timeline, floats
-from harness.analysis.timeline.curves import active
+from harness.analysis.timeline import Floats, Ints, Timeline, active, floats
 from harness.analysis.waits.failures import Group, failure_groups
 from harness.analysis.waits.tasks import Tasks, tasks
 from harness.analysis.waits.wasted_work import WastedWork, wasted_work

@@ -14,8 +14,7 @@ import pandas as pd
 from harness.analysis.latency import duration
 from harness.analysis.services.processes import scenario_names
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline import Floats, Timeline
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, remembered
 from harness.analysis.waits.waits import waits
 from harness.model.phases import COMPUTING, FAILED, LOADING, RUNNING, SENDING, STORING, SUCCEEDED
 from harness.model.records import Outcome

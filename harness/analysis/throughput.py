@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import mean_active
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, floats, mean_active, remembered
 from harness.model.phases import POD_PHASES, RUNNING, SUCCEEDED, UNSCHEDULABLE
 
 _WIDTHS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)

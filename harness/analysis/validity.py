@@ -3,9 +3,8 @@
 from harness.analysis.lateness import judged_lateness
 from harness.analysis.ledger import in_words, ledger, missing, removed
 from harness.analysis.refused_credentials import refused_credentials
-from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Timeline, floats
+from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Timeline, floats, remembered
 from harness.analysis.timeline.clocks import step
-from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.model.findings import Validity
 from harness.model.phases import SKIPPED

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from harness.analysis.capacity.recorded import Recorded, recorded
 from harness.analysis.stats.measures import measured
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.curves import peak
+from harness.analysis.timeline import Timeline, floats, peak
 from harness.analysis.validity import validity
 from harness.model.phases import PLATFORM, VERSION
 from harness.model.text.typed import from_plain

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import merged
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, floats, merged, remembered
 from harness.model.phases import CLAIM_CREATED, CLAIM_FAILED, OF_CLAIM
 
 TRIGGERED_SCALE_UP = "TriggeredScaleUp"

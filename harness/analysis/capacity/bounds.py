@@ -16,9 +16,7 @@ from harness.analysis.services.database import Work, connection_seconds, databas
 from harness.analysis.services.executions import executions
 from harness.analysis.services.saturation import saturation
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline import Timeline, beginnings, floats
-from harness.analysis.timeline.curves import merged, peak
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Timeline, beginnings, floats, merged, peak, remembered
 from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import PRECEDENCE, segments, waits
 from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE

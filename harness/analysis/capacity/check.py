@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.model import Observation
-from harness.analysis.timeline.columns import evenly
+from harness.analysis.timeline import evenly
 
 _DRAWS = 400
 _MOST_SIZES = 40

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import active
+from harness.analysis.timeline import Floats, Timeline, active, floats
 
 _BINS = 24
 _LEAST_RUNS = 60

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.cost.requested import requests_by
-from harness.analysis.timeline import Floats, Timeline, beginnings, distinct, floats
-from harness.analysis.timeline.curves import merged
+from harness.analysis.timeline import Floats, Timeline, beginnings, distinct, floats, merged
 from harness.model.phases import (
     POD_PHASES,
     REQUESTED_CPU_CORES,

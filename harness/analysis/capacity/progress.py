@@ -14,9 +14,7 @@ from harness.analysis.capacity.scaling import Scaling, fit
 from harness.analysis.capacity.steady_state import share_with_pending
 from harness.analysis.cost.requested import dominant_shares
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline import Floats, Timeline, beginnings, floats
-from harness.analysis.timeline.curves import active, integral, mean_active
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, active, beginnings, floats, integral, mean_active, remembered
 from harness.model.phases import PULLING, RUNNING, SERVING, STARTING, STORING, SUCCEEDED
 
 _PLACED = (PULLING, STARTING, RUNNING, STORING, SERVING)

@@ -15,9 +15,7 @@ from harness.analysis.ledger import ledger
 from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.services.workers import workers
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline.columns import occurring
-from harness.analysis.timeline.curves import mean_active
-from harness.analysis.timeline.timeline import Timeline, floats
+from harness.analysis.timeline import Timeline, floats, mean_active, occurring
 from harness.analysis.validity import validity
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.model.phases import RUNNING

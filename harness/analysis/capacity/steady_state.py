@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import active, integral, merged
+from harness.analysis.timeline import Floats, Timeline, active, floats, integral, merged
 from harness.analysis.waits.waits import waits
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, SUCCEEDED
 

@@ -14,8 +14,7 @@ import pandas as pd
 
 from harness.analysis.cost.cost import node_hours
 from harness.analysis.cost.requested import dominant_shares, requests_by
-from harness.analysis.timeline import Floats, Ints, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Ints, Timeline, floats, remembered
 from harness.model.phases import POD_CPU_CORES, REQUESTED_CPU_CORES, SCHEDULING, UNSCHEDULABLE
 
 IDLE, OTHERS = "idle", "other workloads"

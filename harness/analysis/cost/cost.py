@@ -7,10 +7,7 @@ import numpy as np
 
 from harness.analysis.cost.requested import requested
 from harness.analysis.stats.quantiles import Summary, summarize
-from harness.analysis.timeline import Bools, Floats, Timeline, beginnings, distinct, floats
-from harness.analysis.timeline.columns import blocks
-from harness.analysis.timeline.curves import merged
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Timeline, beginnings, blocks, distinct, floats, merged, remembered
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)

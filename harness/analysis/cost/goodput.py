@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.cost.cost import node_hours
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.columns import looked_up, summed
+from harness.analysis.timeline import Timeline, floats, looked_up, summed
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import RUNNING, SERVING, SUCCEEDED
 

@@ -8,10 +8,8 @@ import orjson
 import pandas as pd
 
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.analysis.timeline import Bools, Floats, Timeline, floats, mean_active, remembered
 from harness.analysis.timeline.columns import blocks, looked_up, occurring
-from harness.analysis.timeline.curves import mean_active
-from harness.analysis.timeline.memory import remembered
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
 
 

@@ -7,9 +7,7 @@ import numpy as np
 
 from harness.analysis.services.workers import WORKING, Workers
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
-from harness.analysis.timeline.columns import blocks, evenly, looked_up
-from harness.analysis.timeline.curves import mean_active
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, blocks, evenly, floats, looked_up, mean_active
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import POD_PHASES, RUNNING, SCHEDULING, SERVING, UNSCHEDULABLE
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.columns import evenly
+from harness.analysis.timeline import Timeline, evenly, floats
 
 MOST_ROWS = 300
 _MOST_TEXT = 200

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.timeline import Floats, Ints, Timeline, floats
-from harness.analysis.timeline.columns import evenly
+from harness.analysis.timeline import Floats, Ints, Timeline, evenly, floats
 from harness.analysis.waits.waits import PRECEDENCE, segments, waits
 from harness.model.phases import CANCELED, CONTROLLER, DISPATCH, FAILED, PUBLISHING, SUBMIT
 

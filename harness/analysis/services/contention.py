@@ -14,9 +14,7 @@ from math import erfc, sqrt
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import active, peak
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, active, floats, peak, remembered
 from harness.model.phases import COMPUTING
 
 _FEW = 20  # executions

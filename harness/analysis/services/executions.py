@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Ints, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Ints, Timeline, floats, remembered
 from harness.model.phases import COMPUTING, LOADING, QUEUED, SENDING
 
 

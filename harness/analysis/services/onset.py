@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats
-from harness.analysis.timeline.columns import evenly
+from harness.analysis.timeline import Floats, evenly
 
 _BEFORE = 3  # values, at least: of 50, they are the three smallest in 1 of 20,000 orders
 _SPLITS = 16  # at most, from either end

@@ -6,8 +6,7 @@ from statistics import fmean
 
 import pandas as pd
 
-from harness.analysis.timeline import Bools, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Timeline, floats, remembered
 from harness.model.phases import COMPUTING, PROCESS_CPU_SECONDS, PROCESS_PEAK_BYTES, QUEUED, SUCCEEDED
 
 _MIB = 2**20

@@ -15,9 +15,7 @@ import numpy as np
 from harness.analysis.services.balancing import balanced_waits
 from harness.analysis.services.executions import Executions, executions
 from harness.analysis.services.service_replicas import ServiceReplicas, service_replicas
-from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.analysis.timeline.curves import active
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Timeline, active, floats, remembered
 from harness.analysis.waits.waits import waits
 from harness.model.phases import COMPUTING
 

@@ -6,8 +6,7 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, floats, remembered
 from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
 
 _SHARE_OF_TIME = 0.25  # of the test's time: a replica that is first seen later was added

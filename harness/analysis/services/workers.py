@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.services.executions import executions
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import merged
+from harness.analysis.timeline import Floats, Timeline, floats, merged
 from harness.model.phases import COMPUTING, LOADING, SENDING
 
 WORKING = (LOADING, COMPUTING, SENDING)

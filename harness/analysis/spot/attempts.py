@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Timeline, floats, remembered
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import RUNNING
 

@@ -10,8 +10,7 @@ from harness.analysis.capacity.autoscaling import TAKEN_BACK
 from harness.analysis.cost.cost import node_hours
 from harness.analysis.spot.attempts import attempts
 from harness.analysis.stats.quantiles import Summary, summarize
-from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Timeline, floats, remembered
 from harness.analysis.waits.wasted_work import lost_pods, lost_with_node
 from harness.model.phases import SUCCEEDED
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Bools, Ints, Timeline, beginnings
-from harness.analysis.timeline.columns import position
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Ints, Timeline, beginnings, position, remembered
 from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import CACHED, GAP, RESUMED, SCRAPED, SUCCEEDED, WRONG_CLUSTER
 

@@ -15,9 +15,7 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.timeline import Floats, Timeline, beginnings, floats
-from harness.analysis.timeline.columns import containing
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, beginnings, containing, floats, remembered
 from harness.analysis.waits.controller_settings import DEFAULTS, settings
 from harness.analysis.waits.failures import own_events
 from harness.model.phases import QPS, REQUEUE_TIME, WORKFLOW_WORKERS

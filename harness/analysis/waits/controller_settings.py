@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 
-from harness.analysis.timeline import Timeline
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Timeline, remembered
 from harness.model.errors import ConfigError
 from harness.model.phases import (
     ARGUMENTS,

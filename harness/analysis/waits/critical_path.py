@@ -13,9 +13,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.capacity.autoscaling import provisioning
-from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
-from harness.analysis.timeline.columns import evenly
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, evenly, floats, remembered
 from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import coverage, waits_so_far
 from harness.model.phases import CONTROLLER, POD_PHASES, PROVISIONING, RUNNING, SERVING, STORING, UNSCHEDULABLE

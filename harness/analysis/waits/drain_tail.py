@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.curves import active
+from harness.analysis.timeline import Timeline, active, floats
 from harness.model.phases import COMPUTING, POD_PHASES, QUEUED
 
 _WINDOWS = 400

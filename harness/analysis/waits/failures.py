@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from harness.analysis.timeline import Bools, Timeline, floats
-from harness.analysis.timeline.columns import within
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Timeline, floats, remembered, within
 from harness.model.phases import FAILED, LAUNCHER_ERROR, OF_TASK
 
 # Reasons of pod events that report a failed container or pod.

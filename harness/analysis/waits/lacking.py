@@ -12,8 +12,7 @@ import orjson
 import pandas as pd
 
 from harness.analysis.cost.requested import requests_by
-from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Timeline, floats, remembered
 from harness.model.phases import (
     NODE_CPU_CORES,
     NODE_MEMORY_BYTES,

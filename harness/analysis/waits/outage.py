@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, beginnings, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, beginnings, floats, remembered
 from harness.analysis.waits.controller_limit import BUSY, QUEUE_DEPTH
 from harness.analysis.waits.failures import BAD_ENDS
 from harness.analysis.waits.waits import waits_so_far, workflow_end_s

@@ -10,8 +10,7 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Timeline, floats, remembered
 from harness.analysis.waits.waits import PRECEDENCE, coverage, segments, waits_so_far
 from harness.model.phases import (
     QUOTA_AMOUNT,

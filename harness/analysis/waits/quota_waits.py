@@ -9,10 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Ints, Timeline, floats
-from harness.analysis.timeline.columns import containing
-from harness.analysis.timeline.curves import merged
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Ints, Timeline, containing, floats, merged, remembered
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far

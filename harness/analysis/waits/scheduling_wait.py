@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, requests, scale_ups
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Timeline, floats, remembered
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far

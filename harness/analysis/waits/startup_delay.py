@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Timeline, beginnings, floats
-from harness.analysis.timeline.curves import active
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Floats, Timeline, active, beginnings, floats, remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CONTROLLER
 

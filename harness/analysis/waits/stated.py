@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
-from harness.analysis.timeline.columns import looked_up
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats, looked_up, remembered
 from harness.analysis.waits.failures import Failure, canonical, failures, own_events
 from harness.analysis.waits.waits import Waits, waits_so_far
 from harness.model.phases import (

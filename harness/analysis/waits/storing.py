@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
-from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct, remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import POD_LOGS, RUNNING, STORING, UPLOAD_SECONDS
 

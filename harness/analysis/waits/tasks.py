@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Ints, Timeline, floats
-from harness.analysis.timeline.columns import begins, blocks
+from harness.analysis.timeline import Floats, Ints, Timeline, begins, blocks, floats
 from harness.model.phases import POD_PHASES
 
 

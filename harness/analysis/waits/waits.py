@@ -16,9 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import provisioning
-from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
-from harness.analysis.timeline.columns import position
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats, position, remembered
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,

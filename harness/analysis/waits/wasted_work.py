@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Bools, Ints, Timeline, distinct, floats
-from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline import Bools, Ints, Timeline, distinct, floats, remembered
 from harness.analysis.waits.failures import BAD_ENDS
 from harness.model.phases import RUNNING, SERVING, SUCCEEDED
 

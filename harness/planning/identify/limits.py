@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from harness.analysis.timeline import Floats
-from harness.analysis.timeline.curves import active, peak
+from harness.analysis.timeline import Floats, active, peak
 from harness.model import PodSpans
 from harness.model.phases import (
     BACKEND,
