@@ -26,7 +26,8 @@ import numpy as np
 import psutil
 
 from tests.support.benchmarking import Table
-from tests.support.e2e import BIN, ROOT, free_port, serve
+from tests.support.e2e import BIN, ROOT, free_port
+from tests.support.serving import simulated
 
 HERE = Path(__file__).parent
 PLACE = ROOT / "build/soak"
@@ -60,32 +61,28 @@ def main() -> int:
 
 def soak(place: Path, minutes: float, rate: int, nice: int) -> None:
     """Load the simulated platform for so long, and sample meanwhile."""
-    simulator, served = serve("--profile", str(HERE / "loopback/fast_platform.yaml"))
     master, metrics = str(free_port()), free_port()
-    command = [
-        BIN / "locust", "-f", ROOT / "locustfiles/kfp.py", "--headless", "--only-summary", "--host", served.url,
-        "--pipeline", HERE / "loopback/one_step.yaml", "--caching", "off", "--schedule", "constant",
-        "--rate", f"{rate}/s", "--for", f"{minutes:g}m", "--yes", "--runs-dir", place / "runs", "--processes", "2",
-        "--master-bind-port", master, "--master-port", master, "--serve-metrics", str(metrics),
-    ]  # fmt: skip
-    environment = {**os.environ, "KUBECONFIG": served.kubeconfig, "TMPDIR": str(place / "temporary")}
-    begun = time.monotonic()
-    try:
+    with simulated("--profile", str(HERE / "loopback/fast_platform.yaml")) as served:
+        command = [
+            BIN / "locust", "-f", ROOT / "locustfiles/kfp.py", "--headless", "--only-summary", "--host", served.url,
+            "--pipeline", HERE / "loopback/one_step.yaml", "--caching", "off", "--schedule", "constant",
+            "--rate", f"{rate}/s", "--for", f"{minutes:g}m", "--yes", "--runs-dir", place / "runs", "--processes", "2",
+            "--master-bind-port", master, "--master-port", master, "--serve-metrics", str(metrics),
+        ]  # fmt: skip
+        environment = {**os.environ, "KUBECONFIG": served.kubeconfig, "TMPDIR": str(place / "temporary")}
+        begun = time.monotonic()
         with (
             (place / "locust.txt").open("w") as output,
             (place / "samples.jsonl").open("w") as samples,
             subprocess.Popen(list(map(str, command)), stdout=output, stderr=output, env=environment) as locust,
         ):
-            processes = {"platform": psutil.Process(simulator.pid)}
+            processes = {"platform": psutil.Process(served.process.pid)}
             while locust.poll() is None:
                 for each in processes_of(psutil.Process(locust.pid), processes, nice):
                     processes.setdefault(*each)
                 sample = {"at_s": time.monotonic() - begun, **look(place, processes, metrics)}
                 print(json.dumps(sample), file=samples, flush=True)
                 time.sleep(EVERY_S)
-    finally:
-        simulator.terminate()
-        simulator.wait()
 
 
 def processes_of(

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.e2e import BIN, CLEAN, QUICK, ROOT, free_port, serve
+from tests.support.e2e import BIN, CLEAN, QUICK, ROOT, free_port
 from tests.support.punctuality import skip_if_the_machine_is_late
+from tests.support.serving import simulated
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 LONG = {"hetida.md", "load.md", "capacity.md", "simulator.md", "tutorial.md"}  # with many load tests
@@ -51,16 +52,14 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def environment():
-    process, served = serve("--profile", QUICK, "--seed", "7")
-    yield CLEAN | {
-        "PATH": f"{BIN}:{os.environ['PATH']}",
-        "KUBECONFIG": served.kubeconfig,
-        "LOCUST_WEB_PORT": str(free_port()),
-        "LOCUST_WEB_HOST": "127.0.0.1",
-        "EXAMPLE": served.url,
-    }
-    process.terminate()
-    process.wait(20)
+    with simulated("--profile", QUICK, "--seed", "7") as served:
+        yield CLEAN | {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "KUBECONFIG": served.kubeconfig,
+            "LOCUST_WEB_PORT": str(free_port()),
+            "LOCUST_WEB_HOST": "127.0.0.1",
+            "EXAMPLE": served.url,
+        }
 
 
 def shell(script: str, place: Path, environment: dict[str, str], **more) -> subprocess.Popen:

@@ -4,19 +4,18 @@ import json
 import re
 import shutil
 import subprocess
-import threading
 import urllib.parse
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 
+from harness.model.http import HttpAnswer
 from harness.model.live.metrics import exposition
 from tests.support.live_views import LOAD, OBSERVED
 from tests.support.prometheus_server import real_prometheus
-from tests.support.servers import until
+from tests.support.servers import serving, until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BOARDS = {path.stem: json.loads(path.read_text()) for path in sorted((DEPLOY / "grafana/dashboards").glob("*.json"))}
@@ -35,27 +34,14 @@ def page():
     return "".join([exposition(TEST), *(path.read_text() for path in recorded)])
 
 
-class Pages(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.end_headers()
-        self.wfile.write(page().encode())
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory):
-    served = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
-    try:
-        with real_prometheus(tmp_path_factory.mktemp("prometheus"), f"127.0.0.1:{served.server_port}") as url:
-            until(lambda: asked(url, "rate(pipeswarm_arrivals_sent_total[1m])"), "two scrapes")
-            yield url
-    finally:
-        served.shutdown()
+    with (
+        serving(lambda _: HttpAnswer(200, page().encode(), {"content-type": "text/plain; version=0.0.4"})) as served,
+        real_prometheus(tmp_path_factory.mktemp("prometheus"), served.removeprefix("http://")) as url,
+    ):
+        until(lambda: asked(url, "rate(pipeswarm_arrivals_sent_total[1m])"), "two scrapes")
+        yield url
 
 
 def asked(url, query):

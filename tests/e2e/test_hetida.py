@@ -15,8 +15,9 @@ import pytest
 
 from harness.model.phases import BACKEND, COMPUTING, LOADING, QUEUED
 from harness.store import RunFolder
-from tests.support.e2e import BIN, ROOT, serve
+from tests.support.e2e import BIN, ROOT
 from tests.support.hetida_platform import RUNTIME_REQUEST
+from tests.support.serving import simulated
 
 COMPONENT = ROOT / "harness/targets/anomaly_detection.json"
 # Every execution takes a moment.
@@ -169,17 +170,13 @@ UNKNOWN = "6b1f0c52-0000-4f55-9a53-6f1f3a1b7d01"
 
 
 def test_an_id_is_executed_as_the_backend_has_it_and_an_unknown_one_is_a_bad_configuration(hetida, quick, tmp_path):
-    process, served = serve("--profile", quick)
     known = json.loads(Path(direct(tmp_path)).read_text())["id"]
-    try:
+    with simulated("--profile", quick) as served:
         put = urllib.request.Request(f"{served.url}/api/transformations/{known}", method="PUT")
         put.add_header("content-type", "application/json")
         urllib.request.urlopen(put, Path(direct(tmp_path)).read_bytes(), timeout=20).close()
         executed = hetida.headless("--host", served.url, "--transformation", known, "--runs", "3", "--over", "1s")
         finished = hetida.headless("--host", served.url, "--transformation", UNKNOWN)
-    finally:
-        process.terminate()
-        process.wait(20)
     assert executed.code == 0, executed.err + executed.out
     assert executed.report()["ledger"]["succeeded"] == 3, "inputs have the values of the stored wiring"
     assert finished.code == 2, finished.err

@@ -11,8 +11,9 @@ from contextlib import ExitStack
 import pytest
 
 from harness.store import RunFolder
-from tests.support.e2e import ROOT, free_port, serve
+from tests.support.e2e import ROOT, free_port
 from tests.support.hetida_platform import RUNTIME_REQUEST
+from tests.support.serving import simulated
 
 EXAMPLE = ROOT / "examples/hetida/nginx.conf"
 RUNTIMES = 3
@@ -33,9 +34,7 @@ def runtimes(tmp_path):
     with ExitStack() as ended:
         addresses = []
         for _ in range(RUNTIMES):
-            process, served = serve("--profile", str(tmp_path / "one-worker.yaml"))
-            ended.callback(process.wait, 20)
-            ended.callback(process.terminate)
+            served = ended.enter_context(simulated("--profile", str(tmp_path / "one-worker.yaml")))
             addresses.append(served.url.removeprefix("http://"))
         yield addresses
 

@@ -13,8 +13,9 @@ import pytest
 
 from tests.support.answering import answering, locustfile
 from tests.support.cluster import Cluster, demand_each_acknowledged_run_once
-from tests.support.e2e import QUICK, ROOT, serve, wait_for
+from tests.support.e2e import QUICK, ROOT, wait_for
 from tests.support.forwarding import forwarding
+from tests.support.serving import simulated
 
 _SENDING_S = 6.0
 _LOAD = ("--for", "6s", "--rate", "100/s")
@@ -96,16 +97,13 @@ def test_whenever_a_headless_load_dies_each_acknowledged_run_is_recorded_once(lo
 
 @pytest.mark.fault("none")
 def test_whenever_the_platform_dies_each_run_that_it_acknowledged_is_recorded_once(locust, number, instant):
-    simulator, served = serve("--profile", QUICK, "--seed", "7")
-    with forwarding(served.url) as service:
+    with simulated("--profile", QUICK, "--seed", "7") as served, forwarding(served.url) as service:
         process = locust.start(
             "--headless", "--host", service.url, "--pipeline", str(ROOT / "harness/targets/training.yaml"),
             "--schedule", "constant", "--for", "6s", "--rate", "20/s", "--drain", "1s",
             KUBECONFIG=str(locust.place / "none"),
         )  # fmt: skip
         wait_for(service.runs)
-        strike("simulator", number, instant, lambda: simulator.pid)
+        strike("simulator", number, instant, lambda: served.process.pid)
         finished = locust.finish(process)
-    simulator.kill()
-    simulator.wait()
     demand_every_arrival(demand_each_acknowledged_run_once(finished, service), 120)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.e2e import QUICK, serve
+from tests.support.e2e import QUICK
+from tests.support.serving import simulated
 
 TENANTS = ("team-a", "team-b")
 PROFILE = """
@@ -27,10 +28,8 @@ def ask(url: str, path: str, body: object = None):
 def platform(tmp_path):
     profile = tmp_path / "tenants.yaml"
     profile.write_text(Path(QUICK).read_text() + PROFILE)
-    process, served = serve("--profile", str(profile), "--seed", "7")
-    yield served
-    process.terminate()
-    process.wait(60)
+    with simulated("--profile", str(profile), "--seed", "7") as served:
+        yield served
 
 
 def test_two_tenants_are_loaded_observed_compared_and_cleaned_up(locust, platform):

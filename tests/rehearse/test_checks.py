@@ -10,10 +10,11 @@ import urllib3
 from harness.model.phases import RUN, RUNNING
 from harness.model.records import Event, Outcome, Span, Submission
 from harness.store import RunFolder
-from tests.support.e2e import Served, platform
+from tests.support.e2e import platform
 from tests.support.real_parts.checks import Folder, check_pods, check_runs
 from tests.support.real_parts.kubelet import Lived
 from tests.support.real_parts.platform import perform_on_platform
+from tests.support.serving import Served
 
 __all__ = ["platform"]
 

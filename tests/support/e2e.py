@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 
 from tests.support import forked_locust
 from tests.support.punctuality import skip_if_the_machine_is_late
+from tests.support.serving import simulated
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -138,35 +139,14 @@ def locust(tmp_path):
             process.wait()
 
 
-@dataclass
-class Served:
-    url: str
-    kubeconfig: str
-
-
-def serve(*arguments: str):
-    command = [sys.executable, "-P", "-m", "harness.simulator", "serve", "--port", "0", "--die-with-parent", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    ready = json.loads(process.stdout.readline())
-    return process, Served(ready["url"], ready["kubeconfig"])
-
-
-@contextmanager
-def _quick_platform():
-    process, served = serve("--profile", QUICK, "--seed", "7")
-    yield served
-    process.terminate()
-    process.wait(60)
-
-
 @pytest.fixture
 def platform():
-    with _quick_platform() as served:
+    with simulated("--profile", QUICK, "--seed", "7") as served:
         yield served
 
 
 @pytest.fixture(scope="module")
 def shared_platform():
     """One for all tests of a file that may find runs of others on it."""
-    with _quick_platform() as served:
+    with simulated("--profile", QUICK, "--seed", "7") as served:
         yield served

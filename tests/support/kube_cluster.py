@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from aiohttp import web
 
 from harness.simulator.kube_api import ApiError, ObjectStore, Resource, resources
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resources import shown
 from harness.simulator.kube_api.routes import mount
+from tests.support.servers import kubeconfig
 
 T = TypeVar("T")
 Manifest = dict[str, Any]
@@ -202,19 +202,7 @@ class Server:
     def start(self) -> None:
         self._thread.start()
         self._runner = asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(60)
-        entry = {"name": "simulated", "cluster": {"server": self.url}}
-        self.kubeconfig.write_text(
-            yaml.safe_dump(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Config",
-                    "clusters": [entry],
-                    "users": [{"name": "anybody", "user": {"token": "any"}}],
-                    "contexts": [{"name": "simulated", "context": {"cluster": "simulated", "user": "anybody"}}],
-                    "current-context": "simulated",
-                }
-            )
-        )
+        kubeconfig(self.kubeconfig, self.url)
 
     async def _serve(self) -> web.AppRunner:
         app = web.Application()

@@ -4,14 +4,15 @@ The names, labels and values are those of `names-and-help.txt` and `kube_state_m
 """
 
 import json
-import threading
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 
+from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.units import parse_quantity
+from tests.support.servers import serving
 
 Row = tuple[str, dict[str, str], float]
 Manifest = Mapping[str, Any]
@@ -189,38 +190,20 @@ def line(row: Row, at_s: float | None = None, more: Mapping[str, str] | None = N
     return f"{name}{{{inside}}} {value!r}" + (f" {at_s}" if at_s is not None else "")
 
 
-class Page:
-    """Serves the page of what a Kubernetes API lists, as kube-state-metrics does."""
+@contextmanager
+def page(api: str, paths: Sequence[str], *, allowed: bool = False) -> Iterator[str]:
+    """Serve the page of what a Kubernetes API lists, as kube-state-metrics does; yields its address."""
+    kinds = {"pods": "Pod", "nodes": "Node", "persistentvolumeclaims": "PersistentVolumeClaim"}
 
-    def __init__(self, api: str, paths: Iterable[str], *, allowed: bool = False) -> None:
-        kinds = {"pods": "Pod", "nodes": "Node", "persistentvolumeclaims": "PersistentVolumeClaim"}
+    def answer(_: HttpRequest) -> HttpAnswer:
+        lines = []
+        for path in paths:
+            with urllib.request.urlopen(f"{api}{path}") as listed:
+                items = json.load(listed)["items"] or ()
+            for item in items:
+                lines += map(line, rows({**item, "kind": kinds[path.rpartition("/")[2]]}, allowed=allowed))
+        body = ("\n".join(lines) + "\n").encode()
+        return HttpAnswer(200, body, {"content-type": "text/plain; version=0.0.4"})
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                lines = []
-                for path in paths:
-                    with urllib.request.urlopen(f"{api}{path}") as answer:
-                        items = json.load(answer)["items"] or ()
-                    for item in items:
-                        manifest = {**item, "kind": kinds[path.rpartition("/")[2]]}
-                        lines += map(line, rows(manifest, allowed=allowed))
-                body = ("\n".join(lines) + "\n").encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    with serving(answer) as url:
+        yield url

@@ -1,6 +1,5 @@
 """An observer as a process of its own, against the served simulator through the real clients."""
 
-import json
 import os
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from harness.model.phases import TERMINAL_STATES
 from harness.store import RunFolder
 from harness.targets import kfp
 from tests.support.servers import until
+from tests.support.serving import simulated
 
 TOKEN = "a-bearer-token-of-the-test"
 
@@ -45,27 +45,8 @@ class Simulator:
 
 @contextmanager
 def serving(profile: str) -> Iterator[Simulator]:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "harness.simulator",
-        "serve",
-        "--profile",
-        profile,
-        "--seed",
-        "7",
-        "--port",
-        "0",
-    ]
-    process = subprocess.Popen([*command, "--die-with-parent"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert process.stdout is not None
-    ready = json.loads(process.stdout.readline())
-    try:
-        yield Simulator(ready["url"], ready["kubeconfig"])
-    finally:
-        process.terminate()
-        process.wait(20)
+    with simulated("--profile", profile, "--seed", "7", stderr=subprocess.DEVNULL) as served:
+        yield Simulator(served.url, served.kubeconfig)
 
 
 def prepared(simulator: Simulator, tmp_path: Path, name: str, host: str = "") -> tuple[RunFolder, kfp.KfpTarget]:

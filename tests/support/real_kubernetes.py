@@ -23,10 +23,10 @@ from typing import Any
 
 import pytest
 import urllib3
-import yaml
 
 from tests.support.real_parts.kube import Kube, Manifest
 from tests.support.real_parts.kubelet_reports import Placed, Reports, ended, running
+from tests.support.servers import kubeconfig
 
 _TOKEN = "not-a-secret"  # of a control plane that lives for one test session on the loopback interface
 _CLIENTS = {"KUBE_FEATURE_WatchListClient": "false"}  # the server has that feature switched off
@@ -242,18 +242,7 @@ def _await_ready(url: str, headers: dict[str, str], process: subprocess.Popen[by
 
 
 def _write_kubeconfig(path: Path, url: str, ca: Path) -> None:
-    path.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "real", "cluster": {"server": url, "certificate-authority": str(ca)}}],
-                "users": [{"name": "admin", "user": {"token": _TOKEN}}],
-                "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
-                "current-context": "real",
-            }
-        )
-    )
+    kubeconfig(path, url, token=_TOKEN, ca=str(ca))
 
 
 def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, ports: Sequence[int], options: Sequence[str]) -> str:

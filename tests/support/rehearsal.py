@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
 from aiohttp import web
 
 from harness.analysis.timeline import Timeline
@@ -30,6 +29,7 @@ from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from tests.support.injection.case import ORIGIN_AT, read_back
 from tests.support.injection.packages import PACKAGE
+from tests.support.servers import kubeconfig
 
 # While commands run, simulated time passes ten times as fast: rollouts finish soon, and even on a slow machine the
 # autoscaler does not remove idle nodes yet.
@@ -110,17 +110,7 @@ class Shell:
     @classmethod
     def on(cls, folder: Path, url: str) -> "Shell":
         """With a kubeconfig for the address."""
-        path, name = folder / "kubeconfig", "simulated"
-        document = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": name, "cluster": {"server": url}}],
-            "users": [{"name": name, "user": {}}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-            "current-context": name,
-        }
-        path.write_text(yaml.safe_dump(document))
-        return cls({"KUBECONFIG": str(path)})
+        return cls({"KUBECONFIG": kubeconfig(folder / "kubeconfig", url)})
 
     def run(self, command: str, editor: str = "true") -> subprocess.CompletedProcess[str]:
         """Run a command as is; `editor` is the command that `kubectl edit` opens a file with."""

@@ -5,7 +5,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +22,7 @@ Answer = tuple[int, Any]  # status, and a document or a list of watch events
 
 
 @contextmanager
-def serving(exchange: Callable[[HttpRequest], HttpAnswer | None]) -> Iterator[str]:
+def serving(exchange: Callable[[HttpRequest], HttpAnswer | None], tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """An HTTP server that answers as `exchange` does, or hangs up where that is None; yields its address."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,9 +48,11 @@ def serving(exchange: Callable[[HttpRequest], HttpAnswer | None]) -> Iterator[st
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.handle_error = lambda *_: None  # a client that hangs up is nothing to be told of
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"https://localhost:{server.server_port}" if tls else f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
@@ -138,9 +140,15 @@ def unsigned(folder: Path) -> ssl.SSLContext:
 
 
 def kubeconfig(
-    path: Path, url: str, *, token: str = "t0ken-of-the-test", ca: str | None = None, namespace: str = ""
+    path: Path,
+    url: str,
+    *,
+    token: str = "t0ken-of-the-test",
+    ca: str | None = None,
+    namespace: str = "",
+    user: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write a kubeconfig to `path`; returns the path."""
+    """Write a kubeconfig to `path`; returns the path. A `user` takes the place of the token."""
     cluster = {"server": url} | ({"certificate-authority": ca} if ca else {})
     context = {"cluster": "c", "user": "u"} | ({"namespace": namespace} if namespace else {})
     path.write_text(
@@ -148,7 +156,7 @@ def kubeconfig(
             {
                 "apiVersion": "v1", "kind": "Config", "current-context": "x",
                 "clusters": [{"name": "c", "cluster": cluster}],
-                "users": [{"name": "u", "user": {"token": token}}],
+                "users": [{"name": "u", "user": {"token": token} if user is None else dict(user)}],
                 "contexts": [{"name": "x", "context": context}],
             }
         )

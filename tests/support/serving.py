@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,30 +32,36 @@ class Served:
     process: subprocess.Popen[str]
 
 
+@contextmanager
+def simulated(*arguments: str, stderr: int | None = None) -> Iterator[Served]:
+    """Serve a platform until the end of the block."""
+    command = [sys.executable, "-P", "-m", "harness.simulator", "serve", "--port", "0", "--die-with-parent", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, process.stderr.read() if process.stderr else ""
+    ready: dict[str, Any] = json.loads(line)
+    try:
+        yield Served(ready["url"], ready["kubeconfig"], process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
 Serve = Callable[..., Served]
 
 
 @pytest.fixture(scope="session")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Serve a platform; it ends with the tests."""
-    processes = []
+    with ExitStack() as stack:
 
-    def start(*arguments: str, profile: str = QUICK) -> Served:
-        path = tmp_path_factory.mktemp("profile") / "profile.yaml"
-        path.write_text(profile)
-        command = [sys.executable, "-m", "harness.simulator", "serve", "--profile", str(path), "--die-with-parent"]
-        process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        processes.append(process)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, process.stderr.read() if process.stderr else ""
-        ready: dict[str, Any] = json.loads(line)
-        return Served(ready["url"], ready["kubeconfig"], process)
+        def start(*arguments: str, profile: str = QUICK) -> Served:
+            path = tmp_path_factory.mktemp("profile") / "profile.yaml"
+            path.write_text(profile)
+            return stack.enter_context(simulated("--profile", str(path), *arguments, stderr=subprocess.PIPE))
 
-    yield start
-    for process in processes:
-        process.terminate()
-        process.communicate(timeout=60)
+        yield start
 
 
 @pytest.fixture(scope="session")

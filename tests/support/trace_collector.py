@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import grpc
@@ -17,6 +15,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     TraceServiceServicer,
     add_TraceServiceServicer_to_server,
 )
+
+from harness.model.http import HttpAnswer, HttpRequest
+from tests.support.servers import serving
 
 PATH = "/v1/traces"  # https://opentelemetry.io/docs/specs/otlp/#otlphttp-request
 
@@ -59,24 +60,12 @@ def _spans(resource_spans: Any) -> Iterator[Any]:
 def over_http() -> Iterator[Collector]:
     collector = Collector()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            taken = self.path == PATH and collector.take(ExportTraceServiceRequest.FromString(body))
-            self.send_response(200 if taken else 400)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def take(request: HttpRequest) -> HttpAnswer:
+        taken = request.path == PATH and collector.take(ExportTraceServiceRequest.FromString(request.body))
+        return HttpAnswer(200 if taken else 400, b"")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        collector.address = f"http://127.0.0.1:{server.server_port}"
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with serving(take) as collector.address:
         yield collector
-        server.shutdown()
-        thread.join()
 
 
 @contextmanager

@@ -2,15 +2,16 @@
 
 import json
 import re
-import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 
 import pytest
 
+from harness.model.http import HttpAnswer
 from tests.support.e2e import free_port, wait_for
+from tests.support.servers import serving
 
 TOKEN_HEADER = "X-Pipeswarm-Token"
 
@@ -69,27 +70,15 @@ def start_web_ui(locust, *arguments, **environment):
 @pytest.fixture
 def listener():
     """Starts servers that keep the Authorization header of each request."""
-    servers = []
+    with ExitStack() as stack:
 
-    def listen():
-        seen = []
+        def listen():
+            seen = []
 
-        class Keep(BaseHTTPRequestHandler):
-            def do_GET(self):
-                seen.append(self.headers.get("Authorization", ""))
-                self.send_error(503)
+            def keep(request):
+                seen.append(request.headers.get("Authorization", ""))
+                return HttpAnswer(503, b"")
 
-            do_POST = do_GET  # noqa: N815  # the name that http.server looks for
+            return stack.enter_context(serving(keep)), seen
 
-            def log_message(self, *_):
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Keep)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_address[1]}", seen
-
-    yield listen
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield listen

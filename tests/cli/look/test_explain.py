@@ -25,7 +25,7 @@ from harness.collectors.checkup import snippet
 from harness.model import Event, Sample, Span
 from harness.model.phases import GAP, INFERRED, NOT_REACHABLE, REQUESTED_CPU_CORES, RUN, RUNNING
 from harness.store import RunFolder
-from tests.support.kube_state_page import Page
+from tests.support.kube_state_page import page as kube_state_page
 from tests.support.platforms import UNCACHED
 from tests.support.prometheus_server import real_prometheus
 from tests.support.servers import Served, until
@@ -54,7 +54,10 @@ class Night:
 @pytest.fixture(scope="module")
 def night(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
     platform = serve(profile=SLOW)
-    with Page(platform.url, OBJECTS) as page, real_prometheus(tmp_path_factory.mktemp("past"), page.url) as prometheus:
+    with (
+        kube_state_page(platform.url, OBJECTS) as page,
+        real_prometheus(tmp_path_factory.mktemp("past"), page) as prometheus,
+    ):
         began_s = time.time() - 2
         runs = [submit(platform.url, k) for k in range(RUNS)]
         until(lambda: all(ended(platform.url, run) for run in runs), "the runs' end", 120)

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
@@ -18,7 +17,7 @@ from harness.collectors.kubernetes.kube_api import KubeApi, connect
 from harness.collectors.kubernetes.renewal import Renewal
 from harness.collectors.source_health import UnreachableError
 from harness.store.folder import RunFolder
-from tests.support.servers import Served
+from tests.support.servers import Served, kubeconfig
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -73,16 +72,8 @@ def test_the_plugin_runs_once_for_many_requests_with_a_token_of_a_minute_and_the
     command = {"apiVersion": credential["apiVersion"], "command": sys.executable, "args": [str(plugin)],
                "interactiveMode": "Never"}  # fmt: skip
     with Served(lambda _path, _query: (200, {})) as server, RunFolder.create(tmp_path, "r").recorder() as recorder:
-        config = tmp_path / "config"
-        config.write_text(
-            yaml.safe_dump({
-                "clusters": [{"name": "c", "cluster": {"server": server.url}}],
-                "users": [{"name": "u", "user": {"exec": command}}],
-                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-                "current-context": "x",
-            })
-        )  # fmt: skip
-        settings = ObserverSettings("", kubeconfig=str(config), requests_per_s=1000.0)
+        config = kubeconfig(tmp_path / "config", server.url, user={"exec": command})
+        settings = ObserverSettings("", kubeconfig=config, requests_per_s=1000.0)
         api = KubeApi(settings, Journal(recorder))
         for _ in range(10):
             api.get("/version")
@@ -90,7 +81,7 @@ def test_the_plugin_runs_once_for_many_requests_with_a_token_of_a_minute_and_the
         assert calls.read_text() == "x"
         found = access(*connect(settings))
         assert (found.token, found.token_expires_s) == ("t0ken", expires.timestamp())
-        monkeypatch.setenv("KUBECONFIG", str(config))
+        monkeypatch.setenv("KUBECONFIG", config)
         assert account.main("token", "x") == 0
     assert [*map(str.strip, capsys.readouterr().out.splitlines())] == ["t0ken", str(expires.timestamp())]
 
@@ -101,16 +92,8 @@ def test_a_provider_of_the_kubeconfig_is_not_asked_and_its_expired_token_is_name
     with Served(lambda _path, _query: (200, {})) as server:
         given = {"id-token": f"h.{payload}.s", "refresh-token": "r", "client-id": "i", "client-secret": "s",
                  "idp-issuer-url": server.url}  # fmt: skip
-        (tmp_path / "config").write_text(
-            yaml.safe_dump(
-                {
-                    "clusters": [{"name": "c", "cluster": {"server": server.url}}],
-                    "users": [{"name": "u", "user": {"auth-provider": {"name": "oidc", "config": given}}}],
-                    "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-                    "current-context": "x",
-                }
-            )
-        )
+        user = {"auth-provider": {"name": "oidc", "config": given}}
+        config = kubeconfig(tmp_path / "config", server.url, user=user)
         with pytest.raises(UnreachableError, match="auth-provider has expired; any kubectl command renews it"):
-            connect(ObserverSettings("", kubeconfig=str(tmp_path / "config")))
+            connect(ObserverSettings("", kubeconfig=config))
         assert server.asked == []

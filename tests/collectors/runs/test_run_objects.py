@@ -1,8 +1,6 @@
 """The workflows of an Argo server, asked for as its interface has it."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -11,46 +9,37 @@ from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.run_watch import HostApi, ServerApi
 from harness.collectors.source_health import UnreachableError
+from harness.model.http import HttpAnswer
 from harness.targets.credentials import Credentials
+from tests.support.servers import serving
 
 EVENT = {"type": "MODIFIED", "object": {"metadata": {"name": "wf", "resourceVersion": "8"}}}
 
 
-class ArgoServer(BaseHTTPRequestHandler):
-    def do_GET(self):
-        url = urlsplit(self.path)
-        self.server.asked.append((url.path, parse_qs(url.query), self.headers["Authorization"]))
-        if self.headers["Authorization"] != "Bearer abc":
-            return self._send(401, {"message": "token not valid"})
-        if "workflow-events" in url.path:
-            return self._send(200, {"result": EVENT})
-        return self._send(200, {"metadata": {"resourceVersion": "7"}, "items": []})
+class ArgoServer:
+    def __init__(self):
+        self.asked, self.url = [], ""
 
-    def _send(self, status, body):
-        text = json.dumps(body).encode() + b"\n"
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_):
-        pass
+    def __call__(self, request):
+        url = urlsplit(request.path)
+        self.asked.append((url.path, parse_qs(url.query), request.headers["Authorization"]))
+        if request.headers["Authorization"] != "Bearer abc":
+            return HttpAnswer(401, b'{"message": "token not valid"}')
+        body = (
+            {"result": EVENT} if "workflow-events" in url.path else {"metadata": {"resourceVersion": "7"}, "items": []}
+        )
+        return HttpAnswer(200, json.dumps(body).encode() + b"\n")
 
 
 @pytest.fixture
 def server():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), ArgoServer)
-    server.asked = []
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    server = ArgoServer()
+    with serving(server) as server.url:
+        yield server
 
 
 def settings(server, token="abc"):
-    return ObserverSettings(
-        f"http://127.0.0.1:{server.server_port}", credentials=Credentials(token), requests_per_s=1000.0
-    )
+    return ObserverSettings(server.url, credentials=Credentials(token), requests_per_s=1000.0)
 
 
 def test_options_of_lists_have_the_servers_names_and_the_token_is_sent(server, small_journal):

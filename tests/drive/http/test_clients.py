@@ -3,8 +3,6 @@
 import sys
 import time
 
-import yaml
-
 from harness.collectors.kubernetes import account
 from harness.drive.http.clients import client_of
 from harness.model.errors import ExitCode
@@ -13,6 +11,7 @@ from harness.model.plan import Plan
 from harness.plan import kubeconfig
 from harness.targets import credentials
 from harness.targets.credentials import Credentials
+from tests.support.servers import kubeconfig as kubeconfig_of
 from tests.support.servers import serving, until
 
 # An exec plugin, as kubectl runs it: each login gives another token.
@@ -41,15 +40,7 @@ def test_a_token_of_an_exec_plugin_is_renewed_during_a_test(tmp_path, monkeypatc
             "apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable,
             "args": [str(tmp_path / "login.py")], "interactiveMode": "Never",
         }  # fmt: skip
-        (tmp_path / "config").write_text(
-            yaml.safe_dump({
-                "apiVersion": "v1", "kind": "Config", "current-context": "x",
-                "clusters": [{"name": "c", "cluster": {"server": url}}],
-                "users": [{"name": "u", "user": {"exec": login}}],
-                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-            })
-        )  # fmt: skip
-        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+        monkeypatch.setenv("KUBECONFIG", kubeconfig_of(tmp_path / "config", url, user={"exec": login}))
         monkeypatch.setattr(credentials, "_RUN_AFTER_REFUSAL_S", 0.2)
         plan = kubeconfig.resolved(Plan("argo", "kubeconfig", {}, 1, 0, False, {}, started_at=time.time_ns()))
         client = client_of(plan, Credentials())
@@ -66,15 +57,7 @@ def test_a_token_of_an_exec_plugin_is_renewed_during_a_test(tmp_path, monkeypatc
 
 
 def test_the_token_of_another_cluster_is_not_given_for_this_one(tmp_path, monkeypatch, capsys):
-    (tmp_path / "config").write_text(
-        yaml.safe_dump({
-            "apiVersion": "v1", "kind": "Config", "current-context": "x",
-            "clusters": [{"name": "c", "cluster": {"server": "https://other.example"}}],
-            "users": [{"name": "u", "user": {"token": "t0ken"}}],
-            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        })
-    )  # fmt: skip
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("KUBECONFIG", kubeconfig_of(tmp_path / "config", "https://other.example", token="t0ken"))
     assert account.main("token", "", "https://k8s.example") == ExitCode.BAD_CONFIG
     assert "t0ken" not in capsys.readouterr().out
     assert account.main("token", "", "https://other.example") == ExitCode.OK

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from uuid import NAMESPACE_URL, uuid5
 
 import aiohttp
 import pytest
+
+from harness.model.http import HttpAnswer
+from tests.support.servers import serving, until
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests/support/recorded_hetida"
@@ -192,25 +193,16 @@ def test_health_and_adapters_are_served_beside_kubernetes(url):
 def test_an_asynchronous_execution_is_answered_at_once_and_called_back_with_its_result(url):
     received = []
 
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self):
-            received.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(204)
-            self.end_headers()
+    def receive(request):
+        received.append(json.loads(request.body))
+        return HttpAnswer(204, b"")
 
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    server.timeout = 20
-    waiting = Thread(target=server.handle_request)
-    waiting.start()
     document = transformation("Async")
     call(url, "PUT", f"/api/transformations/{document['id']}", document)
-    path = f"/api/transformations/execute-async?callback_url=http://127.0.0.1:{server.server_port}/"
-    assert call(url, "POST", path, {"id": document["id"], "job_id": "j7"})[0] == 202
-    waiting.join()
-    server.server_close()
+    with serving(receive) as receiver:
+        path = f"/api/transformations/execute-async?callback_url={receiver}/"
+        assert call(url, "POST", path, {"id": document["id"], "job_id": "j7"})[0] == 202
+        until(lambda: received, "the callback")
     assert received[0].keys() == recorded("backend_execute_response").keys()
     assert received[0]["job_id"] == "j7"
     assert call(url, "POST", "/api/transformations/execute-async", {"id": document["id"]})[0] == 422

@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from harness.model.http import HttpAnswer, HttpRequest
 from tests.support.certificates import certified
 from tests.support.real_parts.kube import RefusedError
-from tests.support.servers import until
+from tests.support.servers import serving, until
 from tests.support.situations.situation import Place
 
 Act = Callable[[Place], None]
@@ -200,33 +200,17 @@ def webhook(answers_after_s: float, timeout_s: int) -> Act:
     """An admission webhook that is asked about each pod of a workflow."""
 
     def act(place: Place) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                time.sleep(answers_after_s)
-                response = {"uid": json.loads(asked)["request"]["uid"], "allowed": True}
-                review = json.dumps(
-                    {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
-                )
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(review)))
-                self.end_headers()
-                self.wfile.write(review.encode())
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the standard library's name
-                pass
+        def review(request: HttpRequest) -> HttpAnswer:
+            time.sleep(answers_after_s)
+            response = {"uid": json.loads(request.body)["request"]["uid"], "allowed": True}
+            answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+            return HttpAnswer(200, json.dumps(answer).encode(), {"content-type": "application/json"})
 
         certificate, key = certified(place.folder, "localhost")
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
-        place.stack.callback(server.server_close)
-        place.stack.callback(server.shutdown)
-        _register(place, f"https://localhost:{server.server_port}/validate", Path(certificate), timeout_s)
+        url = place.stack.enter_context(serving(review, context))
+        _register(place, f"{url}/validate", Path(certificate), timeout_s)
 
     return act
 
