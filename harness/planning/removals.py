@@ -3,7 +3,7 @@
 The one table of removals: the benchmark judges findings by it, and `pipeswarm what-if` predicts the effect of fixes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from harness.model.argo.nodes import DRIVER_SUFFIX
@@ -43,15 +43,6 @@ def _nodes(profile: Profile) -> Profile:
     """Four times the machines, from the start."""
     return replace(profile, pools=tuple(replace(p, initial=n, min=n, max=n) for p in profile.pools
                                         for n in (4 * max(p.initial, p.max),)))  # fmt: skip
-
-
-def _own_machines(profile: Profile) -> Profile:
-    """Four times the machines of the pools that no autoscaler adds to."""
-    pools = (
-        p if p.max > p.initial else replace(p, initial=4 * p.initial, min=4 * p.initial, max=4 * p.initial)
-        for p in profile.pools
-    )
-    return replace(profile, pools=tuple(pools))
 
 
 def _higher(profile: Profile) -> Profile:
@@ -137,21 +128,16 @@ def _roomy(profile: Profile) -> Profile:
 
 
 def _adapters(profile: Profile) -> Profile:
+    """Adapters that answer at once, any number of requests."""
     assert profile.hetida is not None
-    quick = (replace(each, load=fixed(1e-3), send=fixed(1e-3)) for each in profile.hetida.executions)
-    measured = profile.hetida.measured
+    of = profile.hetida
+    quick = (replace(each, load=fixed(1e-3), send=fixed(1e-3)) for each in of.executions)
+    measured = of.measured
     if measured is not None:
         at_once = (1e-3,) * len(measured.load)
         measured = replace(measured, load=at_once, send=at_once)
-    hetida = replace(profile.hetida, executions=tuple(quick), measured=measured)
-    return _serving_all(replace(profile, hetida=hetida))
-
-
-def _serving_all(profile: Profile) -> Profile:
-    """Adapters that serve any number of requests at once, each as quickly as an idle one."""
-    assert profile.hetida is not None
-    adapters = (replace(each, capacity=0) for each in profile.hetida.adapters)
-    return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
+    adapters = tuple(replace(each, capacity=0) for each in of.adapters)
+    return replace(profile, hetida=replace(of, executions=tuple(quick), measured=measured, adapters=adapters))
 
 
 def _sound(profile: Profile) -> Profile:
@@ -161,84 +147,38 @@ def _sound(profile: Profile) -> Profile:
     return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
 
 
-_ADAPTER_LIMIT, _NODES_LIMIT = "adapter-limit", "nodes-limit"
-_OF_HETIDA: Mapping[str, Fix] = {
-    "adapter-slow": _adapters,
-    _ADAPTER_LIMIT: _serving_all,
-    "lb-imbalance": _balanced,
-    "runtime-saturated": _roomy,
+_QUICK_CONTROLLER = "a controller with a quick client, 256 workers and a requeue time of 1 s", _controller
+# By finding: what is simulated in place of its fix, in words and on a profile.
+REMOVALS: Mapping[str, tuple[str, Fix]] = {
+    "store-full": ("a hundred times the room in the artifact store", _store_full),
+    "store-slow": ("an artifact store without limits", _store_slow),
+    "api-throttled": ("an API server without a limit on its client", _api),
+    "controller-backlog": _QUICK_CONTROLLER,
+    "controller-qps": _QUICK_CONTROLLER,
+    "controller-requeue": _QUICK_CONTROLLER,
+    "controller-workers": _QUICK_CONTROLLER,
+    "parallelism-cap": ("no limit on running workflows", _unlimited),
+    "agent-lag": ("an agent that reports at once", _agent),
+    "nodes-exhausted": ("four times the nodes, from the start", _nodes),
+    "stranded-capacity": ("requests as large as the use", _fitting),
+    "autoscaler-at-max": ("four times the autoscaler's maximum", _higher),
+    "autoscaler-slow": ("the most nodes from the start", _warm),
+    "autoscaler-failing": ("a cloud that refuses no node", _willing),
+    "image-pull": ("images that are on the nodes", _pull),
+    "cpu-starved": ("cores for all steps", _modest),
+    "spot-evictions": ("no evictions", _lasting),
+    "driver-overhead": ("drivers that take no time", _drivers),
+    "quota": ("no quota", _unrestricted),
+    "adapter-slow": ("adapters that answer at once", _adapters),
+    "adapter-errors": ("adapters without errors", _sound),
+    "lb-imbalance": ("replicas of one worker, each execution to the least busy one", _balanced),
+    "runtime-saturated": ("four times the replicas, on four times the nodes", _roomy),
+    "slow-worker": ("a replica as quick as the others", _even),
 }
-_OF_KFP: Mapping[str, Fix] = {
-    "store-full": _store_full,
-    **dict.fromkeys(("store-slow", "steps-end-late"), _store_slow),
-    "api-throttled": _api,
-    **dict.fromkeys(("controller-backlog", "controller-qps", "controller-requeue", "controller-workers"), _controller),
-    "parallelism-cap": _unlimited,
-    "agent-lag": _agent,
-    "nodes-exhausted": _nodes,
-    _NODES_LIMIT: _own_machines,
-    "stranded-capacity": _fitting,
-    "autoscaler-at-max": _higher,
-    "autoscaler-slow": _warm,
-    "autoscaler-failing": _willing,
-    "image-pull": _pull,
-    "cpu-starved": _modest,
-    "spot-evictions": _lasting,
-    "driver-overhead": _drivers,
-    "quota": _unrestricted,
-}
-# Causes that go by the name of a fault, and are removed with it. How long an idle adapter takes is the data's nature:
-# the truth is what the adapters' limits cost. Four times the machines from the start would be two remedies where an
-# autoscaler adds them: a higher maximum and a quicker autoscaler. A finding that names adapters or nodes is true if
-# quicker adapters, or more machines from the start, help.
-GOES_BY: Mapping[str, str] = {_ADAPTER_LIMIT: "adapter-slow", _NODES_LIMIT: "nodes-exhausted"}
 # Findings that say the same as another one.
 _SAME_AS: Mapping[str, str] = {"workflows-postponed": "parallelism-cap"}
-# What is simulated in place of a finding's fix.
-SIMULATED: Mapping[str, str] = {
-    "store-full": "a hundred times the room in the artifact store",
-    "store-slow": "an artifact store without limits",
-    "api-throttled": "an API server without a limit on its client",
-    **dict.fromkeys(
-        ("controller-backlog", "controller-qps", "controller-requeue", "controller-workers"),
-        "a controller with a quick client, 256 workers and a requeue time of 1 s",
-    ),
-    "parallelism-cap": "no limit on running workflows",
-    "agent-lag": "an agent that reports at once",
-    "nodes-exhausted": "four times the nodes, from the start",
-    "stranded-capacity": "requests as large as the use",
-    "autoscaler-at-max": "four times the autoscaler's maximum",
-    "autoscaler-slow": "the most nodes from the start",
-    "autoscaler-failing": "a cloud that refuses no node",
-    "image-pull": "images that are on the nodes",
-    "cpu-starved": "cores for all steps",
-    "spot-evictions": "no evictions",
-    "driver-overhead": "drivers that take no time",
-    "quota": "no quota",
-    "adapter-slow": "adapters that answer at once",
-    "adapter-errors": "adapters without errors",
-    "lb-imbalance": "replicas of one worker, each execution to the least busy one",
-    "runtime-saturated": "four times the replicas, on four times the nodes",
-    "slow-worker": "a replica as quick as the others",
-}
-# Removals of what a test shows, where a platform that is drawn has it only as an injected fault.
-_OF_SHOWN: Mapping[str, Fix] = {"slow-worker": _even, "adapter-errors": _sound}
-# By name of the finding; a finding that is not here can be right only where it was injected.
-FIXED: Mapping[str, Fix] = {name: fix for name, fix in {**_OF_KFP, **_OF_HETIDA}.items() if name not in GOES_BY}
 
 
 def removal_of(finding: str) -> tuple[str, Fix] | None:
     """What is simulated in place of the fix of a finding; none if nothing can be."""
-    name = _SAME_AS.get(finding, finding)
-    fix = FIXED.get(name) or _OF_SHOWN.get(name)
-    return (SIMULATED[name], fix) if name in SIMULATED and fix is not None else None
-
-
-def fixes(profile: Profile) -> Mapping[str, Fix]:
-    """Those that a platform of this kind can have."""
-    return _OF_KFP if profile.hetida is None else _OF_HETIDA
-
-
-def causes(profile: Profile, injected: Sequence[str]) -> tuple[str, ...]:
-    """What may hold up this platform's runs: its faults and its own limits."""
-    return tuple(name for name in dict.fromkeys((*injected, *fixes(profile))) if name not in GOES_BY.values())
+    return REMOVALS.get(_SAME_AS.get(finding, finding))

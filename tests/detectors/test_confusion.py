@@ -4,11 +4,11 @@ import pytest
 
 from harness.detectors import detectors, diagnose
 from harness.model.phases import PULLING, RUNNING
-from harness.planning.removals import FIXED
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from tests.support.injection.case import Case, profile_of, simulated
 from tests.support.injection.cases import CASES, CONTROLS
+from tests.support.injection.causes import FIXED
 from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import (
     HARMLESS,

@@ -10,7 +10,7 @@ from harness.detectors import diagnose
 from harness.model.errors import ConfigError
 from harness.model.findings import Finding
 from harness.planning.identify import identify, measures_of, recorded_test
-from harness.planning.removals import SIMULATED
+from harness.planning.removals import REMOVALS
 from harness.planning.sweeps import Workers
 from harness.planning.timelines import timeline_of
 from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
@@ -97,7 +97,7 @@ def test_a_model_that_does_not_reproduce_the_test_predicts_nothing(recorded, tod
     assert not found.predictions
 
 
-@pytest.mark.parametrize("name", [*SIMULATED, "workflows-postponed"])
+@pytest.mark.parametrize("name", [*REMOVALS, "workflows-postponed"])
 def test_every_described_removal_changes_a_platform(today, name):
     ((_, change),) = fixes_of([Finding(name, "", 0.9, (), "")]).values()
     if name in OF_HETIDA:

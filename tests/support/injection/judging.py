@@ -1,7 +1,7 @@
 """Was a finding right? Judged by how the runs would have fared with that cause removed.
 
 Every test is simulated again with the same seed and some of its possible causes removed: injected faults left out, and
-parts of the platform fixed (see `harness.planning.removals`). The gain of a removal is the difference in lost
+parts of the platform fixed (see `causes`). The gain of a removal is the difference in lost
 runs, their mean duration and repeated pods; nothing that a detector computes is used. The best single removal says what
 the bottleneck is; several may be as good.
 
@@ -23,8 +23,8 @@ from harness.detectors import diagnose
 from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
 from harness.model.phases import LIST_SECONDS, PULLING, SUCCEEDED
-from harness.planning.removals import GOES_BY, causes, fixes
 from tests.support.injection.case import Case, profile_of, records, run_in, simulated
+from tests.support.injection.causes import GOES_BY, causes, fixes
 from tests.support.injection.installations import Installation
 from tests.support.injection.live import midway
 
