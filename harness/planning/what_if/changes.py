@@ -231,9 +231,12 @@ def _with_cpu(scenario: Scenario, *, task: str, cores: float) -> Scenario:
     profile = scenario.profile
     steps, measured = list(profile.steps), dict(profile.measured)
     for k, step in enumerate(steps):
+        if step.match != task:
+            continue
+        steps[k] = replace(step, requests_cpu=0.0)  # the recorded ones: the pipeline has others now
         used = step.cpu.distribution.mean
-        if step.match == task and task in measured and _limit(documents, task) * _AT_LIMIT <= used < cores:
-            steps[k] = replace(step, cpu=fixed(cores))
+        if task in measured and _limit(documents, task) * _AT_LIMIT <= used < cores:
+            steps[k] = replace(steps[k], cpu=fixed(cores))
             work = tuple(seconds * used / cores for seconds in measured[task].work)
             measured[task] = replace(measured[task], work=work)
     model = replace(profile, steps=tuple(steps), measured=measured)

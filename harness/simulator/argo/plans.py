@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from harness.model.argo.nodes import EXECUTOR, task_of_node
 from harness.simulator.argo.fields import seconds
 from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, name_of
@@ -29,7 +30,8 @@ def plan_of(run: Run, node: Node, priorities: Priorities, now: float) -> Plan:
         parts=_parts(template),
     )  # fmt: skip
     path = node.name.removeprefix(run.name)
-    return Plan(STEP, node.task, path, container=its, template=name_of(node.template))
+    task = task_of_node(path, "") if node.task == EXECUTOR else node.task  # in a workflow that KFP's compiler wrote
+    return Plan(STEP, task, path, container=its, template=name_of(node.template))
 
 
 def agent() -> Plan:

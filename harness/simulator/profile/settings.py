@@ -277,7 +277,7 @@ class Step:
     failing: Share = 0.0  # share of attempts that fail
     # Of work between two checkpoints: after a loss, the next attempt resumes from the latest; 0 is from the beginning.
     checkpoint_s: Seconds = 0.0
-    requests_cpu: Cores = 0.0  # where the pipeline requests nothing
+    requests_cpu: Cores = 0.0  # of its pods at least: the pipeline may request more
     requests_memory: Bytes = 0.0
     priority_class: str = ""  # of its pods; one of the profile's
     # Outputs that conditions read, by name; each run draws one of the values: {Output: [heads, tails]}.

@@ -59,13 +59,11 @@ class Steps:
         return model
 
     def shape(self, plan: Plan) -> Shape:
-        """The step's requests; the model's, where the pipeline has none."""
+        """The step's requests, at least the model's."""
         shape, model = plan.container.shape, self.model(plan.task)
-        if shape.cpu and shape.memory and not model.priority_class:
-            return shape
         return shape._replace(
-            cpu=shape.cpu or round(model.requests_cpu * 1000),
-            memory=shape.memory or int(model.requests_memory),
+            cpu=max(shape.cpu, round(model.requests_cpu * 1000)),
+            memory=max(shape.memory, int(model.requests_memory)),
             priority=self._priorities.get(model.priority_class, shape.priority),
         )
 

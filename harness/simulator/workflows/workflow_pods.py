@@ -102,6 +102,9 @@ class WorkflowPods:
             self._queue.requeue(workflow)
 
     def _request_again(self, workflow: Workflow, index: int) -> None:
+        """Argo looks at the whole workflow again, so that its next look is due as after any other."""
+        if workflow.finished is None:
+            self._queue.expect(workflow)
         self._loop.at(self._client.core.take(self._loop.now, self._requests.pod), self.create, workflow, index)
 
     def _pod_running(self, pod: Pod) -> None:

@@ -73,7 +73,9 @@ def test_a_simulated_test_with_a_fault_is_reproduced_within_10_percent(simulated
     assert found.simulated.lost == pytest.approx(found.recorded.lost, abs=0.02)
 
 
-@pytest.mark.parametrize("name", ["a1-base", "a4-parallelism4", "a5-quota6", "a6-nodes", "k6-burst60", "k-fail"])
+@pytest.mark.parametrize("name", [
+    "a1-base", "a4-parallelism4", "a5-quota6", "a6-nodes", "k6-burst60", "k-fail", "quota-cpu", "kfp-none",
+])  # fmt: skip
 def test_a_real_test_is_reproduced_within_10_percent(real, name):
     found = real(name)
     assert not found.reproduction.misfits

@@ -68,6 +68,16 @@ def test_another_limit_of_the_real_controller_is_predicted_within_20_percent(ide
         assert found.figures[name].value == pytest.approx(getattr(really.recorded, name), rel=0.2), name
 
 
+def test_waits_for_a_quota_are_not_taken_for_a_slow_controller(identified):
+    """Its pods request 510m with Argo's own container: of a quota of 2 CPUs three fit, and the others are refused."""
+    (model, test), (really, _) = identified("quota-cpu"), identified("none")
+    change = parse_change("quota.cpu=0,runs×2", Scenario(model.profile, test), model.images)
+    (found,) = predict(model, test, [change], Workers(1)).predictions
+    for name in ("mean_s", "makespan_s"):
+        assert found.figures[name].value == pytest.approx(getattr(really.recorded, name), rel=0.2), name
+    assert max(model.simulated.waits, key=model.simulated.waits.__getitem__) == "quota"
+
+
 @pytest.mark.parametrize(
     ("name", "first"),
     [("k6-burst60", "agent-lag"), ("a4-parallelism4", "workflows-postponed"), ("a6-nodes", "nodes-exhausted")],

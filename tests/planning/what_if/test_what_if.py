@@ -14,6 +14,7 @@ from harness.planning.removals import REMOVALS
 from harness.planning.sweeps import Workers
 from harness.planning.timelines import timeline_of
 from harness.planning.what_if import Scenario, fixes_of, parse_change, parse_sweep, predict
+from harness.simulator.profile import Step
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 
@@ -209,3 +210,10 @@ def test_bad_options_of_the_command_end_with_2(recorded, place, capsys, options,
     assert main(["what-if", str(place / "recorded"), *options]) == 2
     assert says in capsys.readouterr().err
     assert sorted(place.rglob("*")) == before
+
+
+def test_a_step_with_fewer_cores_does_not_keep_the_recorded_request(recorded, today):
+    profile = replace(today.profile, steps=(Step("train", requests_cpu=4.0), *today.profile.steps))
+    busy = replace(today, profile=profile)
+    changed = parse_change("step.train.cpu=2", busy, recorded[0].images).apply(busy)
+    assert changed.profile.steps[0].requests_cpu == 0.0
