@@ -151,6 +151,11 @@ class Cluster:
         assert found is not None
         return copy.deepcopy(as_is(found.snapshot))
 
+    def make(self, resource: Resource, namespace: str, document: dict[str, Any], *, dry: bool = False) -> None:
+        """Put a client's object into the store."""
+        if not dry:
+            self.store.put(resource.plural, namespace, document["metadata"]["name"], document)
+
     def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
         self.asked.append(("delete", plural, namespace, name, grace_s))
         if plural != "pods":

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from harness.simulator.kube_api.actions import Actions, Makes
-from harness.simulator.kube_api.errors import already_exists, bad_request, invalid, not_creatable
+from harness.simulator.kube_api.actions import Actions
+from harness.simulator.kube_api.errors import already_exists, bad_request, invalid
 from harness.simulator.kube_api.resource import Manifest, Resource
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 
 
 class Creations:
-    """Makes clients' objects, as far as the model's `actions` can; `now` is the present in UTC ns."""
+    """Makes clients' objects by the model's `actions`; `now` is the present in UTC ns."""
 
     def __init__(self, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
         self._store = store
@@ -41,8 +41,6 @@ class Creations:
             raise already_exists(resource, name)
         document = self._stamped(body, namespace)
         _check(resource, document)
-        if not isinstance(self._actions, Makes):
-            raise not_creatable(resource)
         self._actions.make(resource, namespace, document, dry=dry)
         if dry:
             return ObjectVersion(namespace, name, document, 0)

@@ -15,7 +15,6 @@ from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_objects import dask_objects, settings
 from harness.simulator.kube_objects.argo_objects import ArgoObjects
 from harness.simulator.kube_objects.components import API_SERVER, CONFIGURATION, DATABASE_CLAIM
-from harness.simulator.kube_objects.config_maps import ClientMaps
 from harness.simulator.kube_objects.dask_objects import DaskObjects
 from harness.simulator.kube_objects.deployments import RESTARTED, Deployment, render_template
 from harness.simulator.kube_objects.installation import Claim
@@ -32,7 +31,7 @@ _CHANGEABLE: Mapping[str, frozenset[str]] = {
     "persistentvolumeclaims": frozenset({"spec.resources"}),
     "resourcequotas": frozenset({"spec.hard"}),
 }
-_MOST = 10_000  # replicas, or nodes of a pool
+_MOST_REPLICAS = 10_000  # or nodes of a pool
 _LIMITED = {"requests.cpu", "requests.memory", "cpu", "memory", "pods", "requests.nvidia.com/gpu"}  # by a quota
 _CHANGEABLE_IN_CONTAINER = ("args", "env")
 
@@ -45,17 +44,14 @@ class ClusterActions:
         self._advance = advance
         self._argo = ArgoObjects(view)
         self._dask = DaskObjects(view)
-        self._maps = ClientMaps(view.store)
 
     def make(self, resource: Resource, namespace: str, document: Manifest, *, dry: bool = False) -> None:
-        """As `Makes.make`."""
+        """As `Actions.make`."""
         self._advance()
         if resource.group == dask_objects.API or resource.plural == "pods":
             self._dask.create(resource, namespace, document, dry=dry)
-        elif resource.plural != "configmaps":
+        else:
             self._argo.create(resource.kind, namespace, document, dry=dry)
-        elif not dry:
-            self._maps.make(namespace, document)
         self._advance()
 
     def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
@@ -68,8 +64,6 @@ class ClusterActions:
             cluster.delete_node(cluster.nodes[name])
         elif self._argo.delete(plural, namespace, name) or self._dask.delete(plural, namespace, name):
             pass
-        elif self._maps.has(plural, name):
-            self._maps.delete(namespace, name)
         elif plural == "workflows":
             workflow = controller.workflows[namespace, name]
             controller.remove(workflow)
@@ -98,9 +92,6 @@ class ClusterActions:
         self._advance()
         if any(each.patch(plural, namespace, name, patch) for each in (self._argo, self._dask)):
             self._advance()
-            return
-        if self._maps.has(plural, name):
-            self._maps.patch(namespace, name, patch.get("data") or {})
             return
         _check_changeable(plural, name, patch)
         try:
@@ -283,8 +274,8 @@ def _replicas(spec: Mapping[str, Any]) -> int:
         ValueError: not a number from 0 to 10,000.
     """
     wanted = spec["replicas"]
-    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted <= _MOST:
-        raise ValueError(f"spec.replicas is {str(wanted)[:20]}, and must be a number from 0 to {_MOST}")
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted <= _MOST_REPLICAS:
+        raise ValueError(f"spec.replicas is {str(wanted)[:20]}, and must be a number from 0 to {_MOST_REPLICAS}")
     return wanted
 
 

@@ -20,15 +20,10 @@ from harness.simulator.argo.templates import CLUSTER, whole
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge
 from harness.simulator.kube_api.resource import Resource
-from harness.simulator.kube_objects.config_maps import ConfigMap
+from harness.simulator.kube_objects.config_maps import OF_PLATFORM, config_map
 from harness.simulator.kube_objects.view import KubernetesView
 
-_KINDS = {
-    "workflows": "Workflow",
-    "workflowtemplates": "WorkflowTemplate",
-    "clusterworkflowtemplates": "ClusterWorkflowTemplate",
-    "cronworkflows": "CronWorkflow",
-}
+_TEMPLATES = ("WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
 _LABELS = "workflows.argoproj.io/"
 
 
@@ -53,7 +48,7 @@ class ArgoObjects:
         Raises:
             ApiError: 422 for what the simulated platform can't run, 404 for a template that does not exist.
         """
-        name, spec = document["metadata"]["name"], document.get("spec")
+        name, spec = document["metadata"]["name"], document.get("spec", {} if kind == "ConfigMap" else None)
         if not isinstance(spec, Mapping):
             raise _invalid(kind, name, "Required value")
         if kind == "Workflow":
@@ -69,21 +64,25 @@ class ArgoObjects:
             self._view.platform.loop.at(self._next_minute(), self._tick, namespace, name, document["metadata"]["uid"])
 
     def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> bool:
-        """Shut a workflow down, or change a template; false if it is none of these.
+        """Shut a workflow down, or change a template or a client's ConfigMap; false if it is none of these.
 
         Raises:
             ApiError: 403 for any other change of a workflow, 422 for what the simulated platform can't run.
         """
-        kind = _KINDS.get(plural)
-        if kind is not None and kind != "Workflow":
+        if (kind := self._document_kind(plural, name)) is not None:
             before = self._store.get(self._types[kind], namespace, name)
             assert before is not None
             after = merge(deepcopy(before.snapshot), patch)
-            self._check(kind, name, after["spec"])
+            self._check(kind, name, after.get("spec", {}))
             self._store.put(plural, namespace, name, after)
             return True
-        run = self._controller.workflows.get((namespace, name)) if kind else None
+        run = self._controller.workflows.get((namespace, name)) if plural == "workflows" else None
         return isinstance(run, Run) and self._shut_down(run, patch)
+
+    def _document_kind(self, plural: str, name: str) -> str | None:
+        """The kind of an object that is kept as clients write it: a template or a ConfigMap; none of others."""
+        kept = {self._types[kind].plural: kind for kind in (*_TEMPLATES, "ConfigMap")}
+        return None if plural == "configmaps" and name in OF_PLATFORM else kept.get(plural)
 
     def _shut_down(self, run: Run, patch: Mapping[str, Any]) -> bool:
         others = [key for key in patch if key != "spec"] + [key for key in patch.get("spec", {}) if key != "shutdown"]
@@ -98,8 +97,8 @@ class ArgoObjects:
         return True
 
     def delete(self, plural: str, namespace: str, name: str) -> bool:
-        """Delete a template; false for other objects."""
-        if _KINDS.get(plural, "Workflow") == "Workflow":
+        """Delete a template or a client's ConfigMap; false for other objects."""
+        if self._document_kind(plural, name) is None:
             return False
         self._store.delete(plural, namespace, name)
         return True
@@ -107,12 +106,13 @@ class ArgoObjects:
     def read_map(self, namespace: str, name: str) -> Labelled | None:
         """See `Objects.read_map`."""
         found = self._store.get(self._types["ConfigMap"], namespace, name)
-        shown = found.snapshot if found is not None and isinstance(found.snapshot, ConfigMap) else None
-        return (shown.labels, shown.data) if shown is not None else None
+        shown: Any = found.snapshot if found is not None and isinstance(found.snapshot, dict) else None
+        return (shown["metadata"].get("labels") or {}, shown.get("data") or {}) if shown is not None else None
 
     def write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:
         """See `Objects.write_map`."""
-        self._store.put("configmaps", namespace, name, ConfigMap(name, namespace, data, labels))
+        shown = config_map(name, namespace, self._view.calendar.stamp(0.0), data, labels=dict(labels))
+        self._store.put("configmaps", namespace, name, shown)
 
     def template(self, namespace: str, scope: str, name: str) -> Mapping[str, Any] | None:
         """See `Objects.template`."""
@@ -122,11 +122,13 @@ class ArgoObjects:
         return spec
 
     def _check(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
-        """Refuse what can't be run.
+        """Refuse what can't be run; a ConfigMap is not run.
 
         Raises:
             ApiError: 422, naming the field.
         """
+        if kind == "ConfigMap":
+            return
         try:
             check = demand_supported_cron if kind == "CronWorkflow" else demand_supported
             ignored = tuple(check(spec, ignore=self._view.platform.profile.ignore))

@@ -1,13 +1,12 @@
-"""ConfigMaps: the workflow controller's configuration, the status of cluster-autoscaler, and those of clients."""
+"""The platform's own ConfigMaps: the workflow controller's configuration, the status of cluster-autoscaler."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kube_api import Manifest, ObjectStore
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.components import CONFIGURATION
 from harness.simulator.kube_objects.nodes import POOLS
 from harness.simulator.kube_objects.settings import LIMITS
@@ -16,18 +15,8 @@ from harness.simulator.platform import Platform
 from harness.simulator.workflows.work_queue import Throttler
 
 AUTOSCALER_STATUS = "cluster-autoscaler-status"
-_PLURAL = "configmaps"
-_OF_PLATFORM = frozenset({CONFIGURATION, AUTOSCALER_STATUS})
+OF_PLATFORM = frozenset({CONFIGURATION, AUTOSCALER_STATUS})
 _GROWS, _RESTS = {"status": "InProgress"}, {"status": "NoActivity"}
-
-
-class ConfigMap(NamedTuple):
-    """A ConfigMap at one resource version."""
-
-    name: str
-    namespace: str
-    data: Mapping[str, str]
-    labels: Mapping[str, str] = MappingProxyType({})
 
 
 class Group(NamedTuple):
@@ -48,15 +37,14 @@ class AutoscalerStatus(NamedTuple):
     at: float
 
 
-def render_config_map(shown: ConfigMap | AutoscalerStatus, calendar: Calendar) -> Manifest:
-    """The manifest of a ConfigMap."""
-    if isinstance(shown, AutoscalerStatus):
-        shown = ConfigMap(AUTOSCALER_STATUS, POOLS, {"status": _status(shown, calendar)})
-    labels = {"labels": dict(shown.labels)} if shown.labels else {}
-    return {
-        "metadata": metadata("config map", shown.name, calendar.stamp(0.0), shown.namespace, **labels),
-        "data": dict(shown.data),
-    }
+def config_map(name: str, namespace: str, created: str, data: Mapping[str, str], **more: Any) -> Manifest:
+    """The manifest of a ConfigMap; `more` as for `metadata`."""
+    return {"metadata": metadata("config map", name, created, namespace, **more), "data": dict(data)}
+
+
+def render_autoscaler_status(status: AutoscalerStatus, calendar: Calendar) -> Manifest:
+    """The manifest of cluster-autoscaler's status."""
+    return config_map(AUTOSCALER_STATUS, POOLS, calendar.stamp(0.0), {"status": _status(status, calendar)})
 
 
 def controller_configuration(platform: Platform) -> dict[str, str]:
@@ -120,35 +108,3 @@ def _group(group: Group) -> Manifest:
         },
         "scaleUp": _GROWS if group.coming or unready else _RESTS,
     }
-
-
-class ClientMaps:
-    """The ConfigMaps in `store` that clients made. Only Argo's workflows act on them: limits of semaphores, outputs."""
-
-    def __init__(self, store: ObjectStore) -> None:
-        self._store = store
-        self._type = next(each for each in store.resources if each.plural == _PLURAL)
-
-    def has(self, plural: str, name: str) -> bool:
-        """Whether an object is one of these."""
-        return plural == _PLURAL and name not in _OF_PLATFORM
-
-    def make(self, namespace: str, document: Manifest) -> None:
-        """Store a new one."""
-        metadata = document["metadata"]
-        self._put(namespace, metadata["name"], document.get("data") or {}, metadata.get("labels") or {})
-
-    def patch(self, namespace: str, name: str, data: Mapping[str, Any]) -> None:
-        """Change its data; null removes an entry."""
-        before = self._store.get(self._type, namespace, name)
-        known = before.snapshot if before is not None and isinstance(before.snapshot, ConfigMap) else None
-        self._put(namespace, name, {**(known.data if known else {}), **data}, known.labels if known else {})
-
-    def delete(self, namespace: str, name: str) -> None:
-        """Delete it."""
-        self._store.delete(_PLURAL, namespace, name)
-
-    def _put(self, namespace: str, name: str, data: Mapping[str, Any], labels: Mapping[str, Any]) -> None:
-        texts = {str(key): str(value) for key, value in data.items() if value is not None}
-        kept = {str(key): str(value) for key, value in labels.items()}
-        self._store.put(_PLURAL, namespace, name, ConfigMap(name, namespace, texts, kept))

@@ -15,6 +15,7 @@ from harness.simulator.dask.operator import CLUSTER, COMPONENT, SCHEDULER, STAGE
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.errors import not_creatable
 from harness.simulator.kube_api.resource import Resource
+from harness.simulator.kube_objects.installation import render_namespace
 from harness.simulator.kube_objects.snapshots import Labels, metadata
 from harness.simulator.kube_objects.view import KubernetesView
 
@@ -104,7 +105,7 @@ class DaskObjects:
         if dry:
             return
         if not any(each.name == namespace for each in self._store.objects(self._type("namespaces"))):
-            self._store.put("namespaces", "", namespace, namespace)
+            self._store.put("namespaces", "", namespace, render_namespace(namespace, self._view.calendar.stamp))
         self._operator.add(DaskCluster(document, self._view.platform.loop.now, replicas))
 
     def _adapt(self, namespace: str, document: Manifest, *, dry: bool) -> None:

@@ -1,12 +1,14 @@
 """The other objects of an installation: namespaces, services, volume claims."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.components import RUNTIME
-from harness.simulator.kube_objects.snapshots import metadata, uid
+from harness.simulator.kube_objects.pod_status import pod_ip
+from harness.simulator.kube_objects.snapshots import PodSnapshot, metadata, uid
 from harness.simulator.profile import Profile
 from harness.simulator.profile.store_products import Installed
 
@@ -33,29 +35,6 @@ class Service:
     component: str
     ports: tuple[tuple[str, int], ...]
     number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A pod behind a service."""
-
-    pod: str
-    node: str
-    address: str
-    ready: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointSlice:
-    """The pods behind a service."""
-
-    service: Service
-    endpoints: tuple[Endpoint, ...]
-
-    @property
-    def name(self) -> str:
-        """The service's name with a suffix."""
-        return f"{self.service.name}-{uid('slice', self.service.namespace, self.service.name)[:5]}"
 
 
 def services(profile: Profile, store: Installed) -> tuple[Service, ...]:
@@ -141,29 +120,26 @@ def render_claim(claim: Claim, stamp: Stamp) -> Manifest:
     }
 
 
-def render_endpoint_slice(slice_: EndpointSlice, stamp: Stamp) -> Manifest:
-    """The manifest of an endpoint slice."""
-    service = slice_.service
+def render_endpoint_slice(service: Service, pods: Iterable[PodSnapshot], stamp: Stamp) -> Manifest:
+    """The manifest of an endpoint slice: the pods behind a service."""
+    labels = {
+        "kubernetes.io/service-name": service.name,
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+    }
+    name = f"{service.name}-{uid('slice', service.namespace, service.name)[:5]}"
     return {
-        "metadata": metadata(
-            "endpoint slice",
-            slice_.name,
-            stamp(0.0),
-            service.namespace,
-            labels={
-                "kubernetes.io/service-name": service.name,
-                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
-            },
-        ),
+        "metadata": metadata("endpoint slice", name, stamp(0.0), service.namespace, labels=labels),
         "addressType": "IPv4",
         "ports": [{"name": name, "protocol": "TCP", "port": port} for name, port in service.ports],
-        "endpoints": [
-            {
-                "addresses": [each.address],
-                "conditions": {"ready": each.ready, "serving": each.ready, "terminating": False},
-                "nodeName": each.node,
-                "targetRef": {"kind": "Pod", "namespace": service.namespace, "name": each.pod},
-            }
-            for each in slice_.endpoints
-        ],
+        "endpoints": [_endpoint(pod) for pod in pods if pod_ip(pod)],
+    }
+
+
+def _endpoint(pod: PodSnapshot) -> Manifest:
+    ready = pod.started is not None and pod.unreachable is None
+    return {
+        "addresses": [pod_ip(pod)],
+        "conditions": {"ready": ready, "serving": ready, "terminating": False},
+        "nodeName": pod.node,
+        "targetRef": {"kind": "Pod", "namespace": pod.namespace, "name": pod.name},
     }

@@ -1,7 +1,6 @@
 """Manifests of nodes and node pools."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.kfp.view import Stamp
@@ -61,31 +60,23 @@ def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
     }
 
 
-class PoolSnapshot(NamedTuple):
-    """A node pool at one resource version."""
-
-    name: str
-    nodes: int
-    ready: int
-
-
-def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
-    """A pool as Cluster API's MachineDeployment, which can be scaled."""
-    labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, "cluster.x-k8s.io/deployment-name": pool.name}
-    unready = {"unavailableReplicas": pool.nodes - pool.ready} if pool.nodes > pool.ready else {}
+def render_pool(name: str, nodes: int, ready: int, stamp: Stamp) -> Manifest:
+    """A pool of so many nodes as Cluster API's MachineDeployment, which can be scaled."""
+    labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, "cluster.x-k8s.io/deployment-name": name}
+    unready = {"unavailableReplicas": nodes - ready} if nodes > ready else {}
     return {
-        "metadata": metadata("pool", pool.name, stamp(0.0), POOLS, labels=labels),
+        "metadata": metadata("pool", name, stamp(0.0), POOLS, labels=labels),
         "spec": {
             "clusterName": CLUSTER,
-            "replicas": pool.nodes,
+            "replicas": nodes,
             "selector": {"matchLabels": labels},
             "template": {"spec": {"clusterName": CLUSTER}},
         },
         "status": {
-            "replicas": pool.nodes,
-            "readyReplicas": pool.ready,
-            "availableReplicas": pool.ready,
-            "updatedReplicas": pool.nodes,
+            "replicas": nodes,
+            "readyReplicas": ready,
+            "availableReplicas": ready,
+            "updatedReplicas": nodes,
             "phase": "ScalingUp" if unready else "Running",
             **unready,
         },

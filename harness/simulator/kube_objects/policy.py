@@ -1,7 +1,6 @@
 """The ResourceQuota of the runs as a Kubernetes object, and the PriorityClasses of every cluster."""
 
-from typing import NamedTuple
-
+from harness.simulator.cluster.quota import Quota
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import metadata
@@ -13,21 +12,11 @@ SYSTEM_CLASSES = {
 }
 
 
-class QuotaSnapshot(NamedTuple):
-    """A ResourceQuota at one resource version: amounts as Kubernetes writes them, by resource."""
-
-    name: str
-    namespace: str
-    hard: tuple[tuple[str, str], ...]
-    used: tuple[tuple[str, str], ...]
-    since: float
-
-
-def render_quota(quota: QuotaSnapshot, stamp: Stamp) -> Manifest:
-    """The manifest of a ResourceQuota."""
+def render_quota(quota: Quota, namespace: str, since: float, stamp: Stamp) -> Manifest:
+    """The manifest of a ResourceQuota, with amounts as Kubernetes writes them."""
     hard = dict(quota.hard)
     return {
-        "metadata": metadata("quota", quota.name, stamp(quota.since), quota.namespace),
+        "metadata": metadata("quota", quota.name, stamp(since), namespace),
         "spec": {"hard": hard},
         "status": {"hard": hard, "used": dict(quota.used)},
     }

@@ -6,22 +6,20 @@ from typing import Any, NamedTuple, TypeVar
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import Resource, resources
 from harness.simulator.kube_objects import usage
-from harness.simulator.kube_objects.config_maps import render_config_map
+from harness.simulator.kube_objects.config_maps import render_autoscaler_status
 from harness.simulator.kube_objects.deployments import render_deployment
 from harness.simulator.kube_objects.events import event_fields, render_event
-from harness.simulator.kube_objects.installation import (
-    render_claim,
-    render_endpoint_slice,
-    render_namespace,
-    render_service,
-)
-from harness.simulator.kube_objects.nodes import node_fields, node_labels, render_node, render_pool
+from harness.simulator.kube_objects.nodes import node_fields, node_labels, render_node
 from harness.simulator.kube_objects.pods import pod_fields, pod_labels, render_pod
-from harness.simulator.kube_objects.policy import render_quota
 from harness.simulator.kube_objects.workflows import render_workflow
 
 Listed = Iterable[tuple[str, str, object]]  # namespace, name, snapshot
 T = TypeVar("T")
+# Types whose few objects are kept as manifests.
+_AS_MANIFESTS = (
+    resources.persistent_volume_claims, resources.resource_quotas, resources.services, *resources.ARGO_TYPES,
+    *resources.DASK_TYPES, resources.machine_deployments,
+)  # fmt: skip
 
 
 class Computed(NamedTuple):
@@ -54,20 +52,16 @@ def resource_types(
             fields=_reads(pod_fields),
         ),
         events,
-        resources.namespaces(**shown(lambda name: render_namespace(name, stamp), "status.phase")),
-        resources.persistent_volume_claims(**shown(lambda claim: render_claim(claim, stamp))),
-        resources.resource_quotas(**shown(lambda quota: render_quota(quota, stamp))),
-        resources.services(**shown(lambda service: render_service(service, stamp))),
-        resources.config_maps(**shown(lambda each: render_config_map(each, calendar))),
-        resources.endpoint_slices(
-            **shown(lambda slice_: render_endpoint_slice(slice_, stamp)), listing=computed.endpoint_slices
+        resources.namespaces(**shown(dict, "status.phase")),
+        *(each(**shown(dict)) for each in _AS_MANIFESTS),
+        resources.config_maps(
+            **shown(lambda found: found if isinstance(found, dict) else render_autoscaler_status(found, calendar))
         ),
+        resources.endpoint_slices(**shown(dict), listing=computed.endpoint_slices),
         resources.deployments(
             **shown(lambda found: found if isinstance(found, dict) else render_deployment(found, stamp))
         ),
         resources.workflows(**shown(lambda found: found if isinstance(found, dict) else render_workflow(found, stamp))),
-        *(each(**shown(dict)) for each in (*resources.ARGO_TYPES, *resources.DASK_TYPES)),
-        resources.machine_deployments(**shown(lambda pool: render_pool(pool, stamp))),
         *(_usage(calendar, computed) if metrics_server else ()),
     ]
 

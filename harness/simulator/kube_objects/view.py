@@ -13,8 +13,8 @@ from harness.simulator.kube_objects.components import CONFIGURATION, DATABASE_CL
 from harness.simulator.kube_objects.config_maps import (
     AUTOSCALER_STATUS,
     AutoscalerStatus,
-    ConfigMap,
     Group,
+    config_map,
     controller_configuration,
     limits,
 )
@@ -24,14 +24,16 @@ from harness.simulator.kube_objects.events import not_created, pod_events
 from harness.simulator.kube_objects.installation import (
     NAMESPACES,
     Claim,
-    Endpoint,
-    EndpointSlice,
     Service,
+    render_claim,
+    render_endpoint_slice,
+    render_namespace,
+    render_service,
     services,
 )
-from harness.simulator.kube_objects.nodes import POOLS, PoolSnapshot
-from harness.simulator.kube_objects.pod_status import pod_ip, pod_uid
-from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, QuotaSnapshot
+from harness.simulator.kube_objects.nodes import POOLS, render_pool
+from harness.simulator.kube_objects.pod_status import pod_uid
+from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, render_quota
 from harness.simulator.kube_objects.snapshots import (
     CLAIM,
     Labels,
@@ -110,12 +112,12 @@ class KubernetesView:
             self._pool_changed(pool)
         own = platform.profile.namespace
         for name in (*NAMESPACES, own, *(each.namespace for each in platform.profile.tenants)):
-            self.store.put("namespaces", "", name, name)
+            self.store.put("namespaces", "", name, render_namespace(name, self.calendar.stamp))
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
         self._services = services(platform.profile, platform.store.installed)
         for service in self._services:
-            self.store.put("services", service.namespace, service.name, service)
+            self.store.put("services", service.namespace, service.name, render_service(service, self.calendar.stamp))
         if platform.hetida is None:
             self.configure(controller_configuration(platform))
             platform.controller.limited = self._limited
@@ -132,8 +134,8 @@ class KubernetesView:
         if not quota.hard and namespace not in self._quotas_since:
             return
         since = self._quotas_since.setdefault(namespace, self._now)
-        hard, used = (tuple(each.items()) for each in (quota.hard, quota.used))
-        self.store.put("resourcequotas", namespace, quota.name, QuotaSnapshot(quota.name, namespace, hard, used, since))
+        shown = render_quota(quota, namespace, since, self.calendar.stamp)
+        self.store.put("resourcequotas", namespace, quota.name, shown)
 
     def _deployment_changed(self, deployment: Deployment) -> None:
         name, platform = deployment.component.name, self.platform
@@ -146,7 +148,8 @@ class KubernetesView:
         """Update the workflow controller's configuration."""
         self.configuration = data
         namespace = self.platform.profile.namespace
-        self.store.put("configmaps", namespace, CONFIGURATION, ConfigMap(CONFIGURATION, namespace, data))
+        shown = config_map(CONFIGURATION, namespace, self.calendar.stamp(0.0), data)
+        self.store.put("configmaps", namespace, CONFIGURATION, shown)
 
     def _limited(self) -> None:
         """The controller's limits changed: show them in the configuration."""
@@ -158,7 +161,8 @@ class KubernetesView:
     def set_claim(self, claim: Claim) -> None:
         """Update a volume claim."""
         self.claims[claim.name] = claim
-        self.store.put("persistentvolumeclaims", claim.namespace, claim.name, claim)
+        shown = render_claim(claim, self.calendar.stamp)
+        self.store.put("persistentvolumeclaims", claim.namespace, claim.name, shown)
 
     # --- changes of the cluster -----------------------------------------------------------------------------------
 
@@ -222,7 +226,8 @@ class KubernetesView:
         if self._platform is not None:
             nodes = self._platform.cluster.pool_nodes(pool)
             ready = sum(node.ready is not None for node in nodes)
-            self.store.put("machinedeployments", POOLS, pool.name, PoolSnapshot(pool.name, len(nodes), ready))
+            shown = render_pool(pool.name, len(nodes), ready, self.calendar.stamp)
+            self.store.put("machinedeployments", POOLS, pool.name, shown)
             scaler = self._platform.cluster.autoscaler
             if scaler is not None:
                 coming, most = scaler.upcoming[pool.name], scaler.most[pool.name]
@@ -258,13 +263,8 @@ class KubernetesView:
         """The pods behind each service."""
         for service in self._services:
             pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
-            ends = tuple(
-                Endpoint(pod.name, pod.node, pod_ip(pod), ready=pod.started is not None and pod.unreachable is None)
-                for pod in pods
-                if pod_ip(pod)
-            )
-            slice_ = EndpointSlice(service, ends)
-            yield service.namespace, slice_.name, slice_
+            shown = render_endpoint_slice(service, pods, self.calendar.stamp)
+            yield service.namespace, shown["metadata"]["name"], shown
 
     def answers(self, namespace: str, name: str) -> bool:
         """Whether a service has a ready pod; true for a name that is no service's."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.simulator.kube_api import ApiError, Resource, resources
+from harness.simulator.kube_api import ApiError, resources
 from harness.simulator.kube_api.creations import Creations
 from harness.simulator.kube_api.resources import shown
 from tests.support.kube_cluster import Cluster
@@ -12,14 +12,8 @@ from tests.support.kube_cluster import Cluster
 WORKFLOWS = resources.workflows(**shown(dict))
 
 
-class Making(Cluster):
-    def make(self, resource: Resource, namespace: str, document: dict[str, Any], *, dry: bool = False) -> None:
-        if not dry:
-            self.store.put(resource.plural, namespace, document["metadata"]["name"], document)
-
-
 def creations() -> tuple[Cluster, Creations]:
-    cluster = Making()
+    cluster = Cluster()
     return cluster, Creations(cluster.store, cluster, lambda: 10**18)
 
 
