@@ -24,7 +24,6 @@ _MERGE_KEYS = {
     "topologySpreadConstraints": "topologyKey", "volumeDevices": "devicePath", "volumeMounts": "mountPath",
     "volumes": "name",
 }  # fmt: skip
-_MERGED_PRIMITIVES = frozenset({"finalizers", "podCIDRs"})
 _DIRECTIVE = "$patch"
 
 
@@ -85,16 +84,10 @@ def _merge_strategic(document: Any, patch: Mapping[str, Any]) -> Any:
     if directive == "delete":
         return {}
     merged: Document = {} if directive == "replace" or not isinstance(document, dict) else document
-    retained = patch.get("$retainKeys")
-    if retained is not None:
-        merged = {key: value for key, value in merged.items() if key in retained}
     for key, value in patch.items():
-        if key.startswith("$deleteFromPrimitiveList/"):
-            field = key.partition("/")[2]
-            merged[field] = [each for each in merged.get(field, []) if each not in value]
-        elif key.startswith("$"):
-            continue  # $setElementOrder only reorders what is merged by key
-        elif value is None:
+        if key.startswith("$"):
+            continue  # $setElementOrder only reorders what is merged by key; no other directive fits what can change
+        if value is None:
             merged.pop(key, None)
         elif isinstance(value, dict):
             merged[key] = _merge_strategic(merged.get(key), value)
@@ -106,8 +99,6 @@ def _merge_strategic(document: Any, patch: Mapping[str, Any]) -> Any:
 
 
 def _merge_list(field: str, items: list[Any], patch: list[Any]) -> list[Any]:
-    if field in _MERGED_PRIMITIVES:
-        return items + [each for each in patch if each not in items]
     key = _MERGE_KEYS.get(field)
     replaces = any(isinstance(each, dict) and each.get(_DIRECTIVE) == "replace" for each in patch)
     if key is None or replaces:
@@ -146,14 +137,10 @@ def _step(document: Any, step: Mapping[str, Any]) -> Any:
             raise ValueError("test failed")
         return document
     if operation == "remove":
-        return _remove(document, path)[0]
-    if operation in ("move", "copy"):
-        source = _pointer(step["from"])
-        value = copy.deepcopy(_read(document, source))
-        return _add(_remove(document, source)[0] if operation == "move" else document, path, value)
+        return _remove(document, path)
     if operation == "replace":
         _read(document, path)
-        return _add(_remove(document, path)[0], path, step["value"]) if path else step["value"]
+        return _add(_remove(document, path), path, step["value"]) if path else step["value"]
     if operation == "add":
         return _add(document, path, step["value"])
     raise ValueError(f"unknown operation {operation}")
@@ -190,10 +177,10 @@ def _add(document: Any, path: list[str], value: Any) -> Any:
     return document
 
 
-def _remove(document: Any, path: list[str]) -> tuple[Any, Any]:
+def _remove(document: Any, path: list[str]) -> Any:
     container, last = _read(document, path[:-1]), path[-1]
-    removed = container.pop(_index(container, last)) if isinstance(container, list) else container.pop(last)
-    return document, removed
+    container.pop(_index(container, last) if isinstance(container, list) else last)
+    return document
 
 
 def _unprocessable() -> ApiError:

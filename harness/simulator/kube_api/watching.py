@@ -20,10 +20,7 @@ _BATCH = 500  # events in one write
 _GATHER_S = 0.01  # a watcher waits for more changes before it writes, so that one write serves a burst
 _BOOKMARK_S = 60.0
 _LAST_BOOKMARK_S = 2.0  # before the end, so that the client resumes from a fresh version
-_SHORTEST_S, _LONGEST_S = (
-    1800.0,
-    3600.0,
-)  # of a watch without a timeout; random, so that not all end at once
+_SHORTEST_S, _LONGEST_S = 1800.0, 3600.0  # of a watch without a timeout; random, so that not all end at once
 
 # Event type and object.
 _Event = tuple[str, ObjectVersion]
@@ -40,7 +37,7 @@ async def watch(store: ObjectStore, options: ListOptions, shape: Shape) -> Async
     end = loop.time() + (options.timeout_s or random.uniform(_SHORTEST_S, _LONGEST_S))
     lines = _Lines(shape)
     version = options.version or 0
-    if not version or options.initial_events:
+    if not version:
         version = store.version
         async for chunk in _existing(store, options, lines):
             yield chunk
@@ -69,13 +66,10 @@ async def watch(store: ObjectStore, options: ListOptions, shape: Shape) -> Async
 async def _existing(store: ObjectStore, options: ListOptions, lines: "_Lines") -> AsyncIterator[bytes]:
     """The current objects as ``ADDED`` events."""
     selection = options.selection
-    version = store.version
     existing = [each for each in store.objects(selection.resource, selection.namespace) if selection.matches(each)]
     for first in range(0, len(existing), _BATCH):
         yield b"".join(lines.event("ADDED", each) for each in existing[first : first + _BATCH])
         await asyncio.sleep(0)  # lets other requests run: rendering many objects takes long
-    if options.initial_events and options.bookmarks:
-        yield lines.bookmark(selection, version, initial_events_end=True)
 
 
 def _next_bookmark(now: float, end: float) -> float:
@@ -119,11 +113,9 @@ class _Lines:
     def event(self, kind: str, version: ObjectVersion) -> bytes:
         return b'{"type":"%s","object":%s}\n' % (kind.encode(), self._shape.alone(version))
 
-    def bookmark(self, selection: Selection, version: int, *, initial_events_end: bool = False) -> bytes:
+    def bookmark(self, selection: Selection, version: int) -> bytes:
         resource = selection.resource
-        metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
-        if initial_events_end:
-            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        metadata = {"resourceVersion": str(version), "creationTimestamp": None}
         marked = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         return orjson.dumps({"type": "BOOKMARK", "object": marked}) + b"\n"
 

@@ -9,71 +9,60 @@ from harness.model.units import parse_duration
 from harness.simulator.kube_objects.components import AGENT, API_SERVER, CONTROLLER
 from harness.simulator.platform import Platform
 
-_MOST = 1_000_000
+_MOST_OF_A_SETTING = 1_000_000
 LIMITS = ("parallelism", "namespaceParallelism")  # keys of the controller's configuration: running workflows
 
 
-def _rate(platform: Platform, value: float, replicas: int) -> None:
-    for bucket in platform.server.buckets:
-        bucket.rate = value * max(replicas, 1)  # each replica has its own clients
+def _above_0(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= _MOST_OF_A_SETTING:
+        raise ValueError(f"{text[:20]} is not above 0, or is too large")
+    return value
 
 
-def _burst(platform: Platform, value: float, replicas: int) -> None:
-    for bucket in platform.server.buckets:
-        bucket.burst = value * max(replicas, 1)
+def _count(text: str) -> int:
+    return int(_above_0(str(int(text))))
 
 
-def _agent_workers(platform: Platform, value: float, _: int) -> None:
-    platform.agent.settings = replace(platform.agent.settings, workers=int(value))
+_Apply = Callable[[Platform, float, int], None]
+
+
+def _of_clients(name: str) -> _Apply:
+    """A limit of the API server's clients: each replica has its own."""
+
+    def apply(platform: Platform, value: float, replicas: int) -> None:
+        for bucket in platform.server.buckets:
+            setattr(bucket, name, value * max(replicas, 1))
+
+    return apply
+
+
+def _of(part: Callable[[Platform], Any], name: str) -> _Apply:
+    """A value of a part of the platform."""
+    return lambda platform, value, _: setattr(part(platform), name, value)
 
 
 def _kept_s(platform: Platform, value: float, _: int) -> None:
     platform.controller.settings = replace(platform.controller.settings, ttl_s=value)
 
 
-def _controller_rate(platform: Platform, value: float, _: int) -> None:
-    platform.controller.client.rate = value
+def _agent_workers(platform: Platform, value: float, _: int) -> None:
+    platform.agent.settings = replace(platform.agent.settings, workers=int(value))
 
 
-def _controller_burst(platform: Platform, value: float, _: int) -> None:
-    platform.controller.client.burst = value
-
-
-def _controller_workers(platform: Platform, value: float, _: int) -> None:
-    platform.controller.queue.workers = int(value)
-
-
-def _cleanup_workers(platform: Platform, value: float, _: int) -> None:
-    platform.controller.client.cleanup.employ(int(value))
-
-
-def _requeue_s(platform: Platform, value: float, _: int) -> None:
-    platform.controller.queue.requeue_s = value
-
-
-def _above_0(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= _MOST:
-        raise ValueError(f"{text[:20]} is not above 0, or is too large")
-    return value
-
-
-def _count(text: str) -> float:
-    return _above_0(str(int(text)))
-
-
-_Apply = Callable[[Platform, float, int], None]
 _SETTINGS: Mapping[tuple[str, str], tuple[_Apply, Callable[[str], float]]] = {
-    (API_SERVER, "CLIENTQPS"): (_rate, _above_0),
-    (API_SERVER, "CLIENTBURST"): (_burst, _count),
+    (API_SERVER, "CLIENTQPS"): (_of_clients("rate"), _above_0),
+    (API_SERVER, "CLIENTBURST"): (_of_clients("burst"), _count),
     (AGENT, "NUM_WORKERS"): (_agent_workers, _count),
     (AGENT, "TTL_SECONDS_AFTER_WORKFLOW_FINISH"): (_kept_s, _count),
-    (CONTROLLER, "--qps"): (_controller_rate, _above_0),
-    (CONTROLLER, "--burst"): (_controller_burst, _count),
-    (CONTROLLER, "--workflow-workers"): (_controller_workers, _count),
-    (CONTROLLER, "--pod-cleanup-workers"): (_cleanup_workers, _count),
-    (CONTROLLER, "DEFAULT_REQUEUE_TIME"): (_requeue_s, parse_duration),
-}
+    (CONTROLLER, "--qps"): (_of(lambda its: its.controller.client, "rate"), _above_0),
+    (CONTROLLER, "--burst"): (_of(lambda its: its.controller.client, "burst"), _count),
+    (CONTROLLER, "--workflow-workers"): (_of(lambda its: its.controller.queue, "workers"), _count),
+    (CONTROLLER, "--pod-cleanup-workers"): (
+        lambda platform, value, _: platform.controller.client.cleanup.employ(int(value)), _count,
+    ),
+    (CONTROLLER, "DEFAULT_REQUEUE_TIME"): (_of(lambda its: its.controller.queue, "requeue_s"), parse_duration),
+}  # fmt: skip
 
 
 def read(component: str, container: Mapping[str, Any]) -> list[tuple[_Apply, float]]:
