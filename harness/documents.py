@@ -70,11 +70,8 @@ def read_yaml(path: Path) -> Document:
     Raises:
         ConfigError: the file does not exist, is not YAML, or has a duplicate key.
     """
-    try:
-        text = reading.read_text(path)
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the file's name") from error
-    return parse_yaml(text, str(path), path.parent)
+    with reading.readable(path, "check the file's name"):
+        return parse_yaml(reading.read_text(path), str(path), path.parent)
 
 
 def parse_yaml(text: str, source: str, folder: Path = Path()) -> Document:

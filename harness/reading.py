@@ -62,6 +62,21 @@ def bounded(file: BinaryIO, source: object, most: int) -> BinaryIO:
     return file
 
 
+@contextmanager
+def readable(file: object, hint: str) -> Iterator[None]:
+    """Opens a user's `file`, as it is called in errors, in this block.
+
+    Raises:
+        ConfigError: it does not exist, or can't be read; `hint` says what to do.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise ConfigError(f"{file} does not exist", hint) from None
+    except OSError as error:
+        raise ConfigError(f"{file} can't be read: {error.strerror}", hint) from error
+
+
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """The content of a file; raises as `open_file` does."""
     with open_file(path, most) as file:

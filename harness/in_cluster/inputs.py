@@ -76,9 +76,8 @@ def settings_of(config: Path) -> Mapping[str, object]:
         ConfigError: it can't be read, or is not TOML.
     """
     try:
-        return dict(tomllib.loads(reading.read_text(config)).get("tool", {}).get("locust", {}))
-    except OSError as error:
-        raise ConfigError(f"--config {config} can't be read: {error.strerror}", "check the path") from error
+        with reading.readable(f"--config {config}", "check the path"):
+            return dict(tomllib.loads(reading.read_text(config)).get("tool", {}).get("locust", {}))
     except (tomllib.TOMLDecodeError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"{config} is not a configuration: {error}", "write it as pipeswarm init does") from error
 
@@ -140,12 +139,11 @@ def _file(option: Option, path: Path) -> Path:
 
 
 def _content(path: Path, option: str) -> bytes:
-    try:
-        return reading.read_bytes(path, MOST_BYTES)
-    except OSError as error:
-        raise ConfigError(f"{option} {path} can't be read: {error.strerror}", "check the path") from error
-    except ConfigError as error:
-        raise ConfigError(f"{option}: {error.message}", _HINT) from error
+    with reading.readable(f"{option} {path}", "check the path"):
+        try:
+            return reading.read_bytes(path, MOST_BYTES)
+        except ConfigError as error:
+            raise ConfigError(f"{option}: {error.message}", _HINT) from error
 
 
 def _demand_small(files: Mapping[str, bytes]) -> None:

@@ -52,12 +52,8 @@ def scenarios_of(path: Path) -> Path | None:
 
 
 def _read_yaml(path: Path) -> object:
-    try:
+    with reading.readable(f"the schedule file {path}", _HINT):
         documents = reading.parse_yaml(reading.read_text(path), path)
-    except FileNotFoundError:
-        raise ConfigError(f"there is no schedule file {path}", _HINT) from None
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable UTF-8 file") from error
     return documents[0] if documents else None
 
 

@@ -227,11 +227,9 @@ def parse_field(text: str) -> tuple[str, str]:
 def _token_in(file: str) -> str:
     if not file:
         return ""
-    try:
-        text = reading.as_text(reading.read_bytes(Path(file), _MOST_BYTES), f"the token file {file}")
-    except OSError as error:
-        raise ConfigError(f"the token file {file} can't be read: {error.strerror}", "check --token-file") from error
-    return one_line(text, f"the token file {file}")
+    what = f"the token file {file}"
+    with reading.readable(what, "check --token-file"):
+        return one_line(reading.as_text(reading.read_bytes(Path(file), _MOST_BYTES), what), what)
 
 
 def _token_expiry(given: Credentials) -> float | None:
@@ -245,16 +243,15 @@ def _cookies_for(host: str, file: str) -> str:
     if not file:
         return ""
     jar = MozillaCookieJar(file)
-    try:
+    with reading.readable(f"--cookie-file {file}", "check --cookie-file"):
         reading.read_bytes(Path(file), _MOST_BYTES)
+    try:
         with warnings.catch_warnings(action="ignore"):  # the library calls a damaged file its own bug
             jar.load(ignore_discard=True, ignore_expires=True)
     except (LoadError, UnicodeDecodeError):
         raise ConfigError(
             f"--cookie-file {file} is not in Netscape's format", "browser extensions and 'curl -c' write it"
         ) from None
-    except OSError as error:
-        raise ConfigError(f"--cookie-file {file} can't be read: {error.strerror}", "check --cookie-file") from error
     for cookie in jar:
         cookie.expires = cookie.expires or None  # curl writes 0 for a session's
     request = Request(host if "://" in host else f"https://{host}")  # noqa: S310  # only asked for its cookies

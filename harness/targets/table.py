@@ -24,7 +24,10 @@ def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(_MAX_CELL)
     last = 0
     try:
-        with TextIOWrapper(reading.open_file(path), encoding="utf-8-sig", newline="") as text:
+        with (
+            reading.readable(path, hint),
+            TextIOWrapper(reading.open_file(path), encoding="utf-8-sig", newline="") as text,
+        ):
             rows = csv.reader(text, strict=True)
             for cells in rows:
                 number, last = last + 1, rows.line_num
@@ -32,10 +35,6 @@ def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
                     raise ConfigError(f"{path} is semicolon-separated", "save it as CSV with commas")
                 if cells:
                     yield number, cells
-    except FileNotFoundError:
-        raise ConfigError(f"{path} does not exist", hint) from None
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable CSV file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 (after row {last})", "save it as CSV UTF-8") from error
     except csv.Error as error:

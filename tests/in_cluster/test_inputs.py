@@ -65,7 +65,7 @@ def test_a_configuration_that_is_named_replaces_the_default_one(place):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--scenarios", "nope.csv"), "--scenarios nope.csv can't be read: No such file or directory"),
+        (("--scenarios", "nope.csv"), "--scenarios nope.csv does not exist"),
         (("--scenarios",), "--scenarios names no file"),
         (("--schedule-file", "."), "--schedule-file .: a folder can't be sent"),
         (("--scenarios", "large.csv"), "--scenarios: large.csv is larger than 1 MiB"),

@@ -74,7 +74,7 @@ def test_it_ends_with_its_parent() -> None:
     ("arguments", "wrong", "hint"),
     [
         (["--profile", "dmo"], "no simulated platform 'dmo'", "did you mean 'demo'?"),
-        (["--profile", "no/such.yaml"], "no/such.yaml can't be read", "give the path of a YAML file"),
+        (["--profile", "no/such.yaml"], "no/such.yaml does not exist", "give the path of a YAML file"),
         (["--fault", "store-ful"], "no fault 'store-ful'", "did you mean 'store-full'?"),
         (["--fault", "store-full@soon"], "'soon' is not a duration", "90s"),
         (["--fault", "store-full:-1"], "strength '-1'", "above 0"),

@@ -81,7 +81,7 @@ def test_a_file_that_holds_no_credentials_is_refused(tmp_path, how, content, sai
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ConfigError, match=said):
         Credentials(**{how: str(tmp_path / "file")}).fields(GIVEN)
-    for path, reason in (("/dev/zero", "is not a file"), (str(tmp_path / "none"), "can't be read")):
+    for path, reason in (("/dev/zero", "is not a file"), (str(tmp_path / "none"), "does not exist")):
         with pytest.raises(ConfigError, match=reason):
             Credentials(**{how: path}).fields(GIVEN)
 

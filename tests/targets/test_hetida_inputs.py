@@ -59,7 +59,7 @@ def test_an_optional_input_needs_none(tmp_path):
     ("texts", "document", "says"),
     [
         ({}, None, "no transformation to execute"),
-        ({"transformation": "none.json"}, None, "can't be read"),
+        ({"transformation": "none.json"}, None, "does not exist"),
         ({}, b"{\n  nope", "line 2"),
         ({}, {"name": "x"}, "io_interface"),
         ({}, [1, 2], "not a transformation"),

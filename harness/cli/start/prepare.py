@@ -143,10 +143,8 @@ def advice_of(path: Path) -> Mapping[str, Resources]:
         ConfigError: no such file, or not of that form.
     """
     hint = "write it with: pipeswarm resources RUN --json > FILE"
-    try:
+    with reading.readable(path, hint):
         document = reading.parse_json(reading.read_bytes(path), path, hint)
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", hint) from error
     found = {}
     with reading.structured(path, hint):
         for step in document["steps"]:

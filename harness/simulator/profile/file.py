@@ -31,12 +31,8 @@ def load_profile(name: str) -> Profile:
     """
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or "/" in name:
-        try:
+        with reading.readable(f"the profile {name}", "give the path of a YAML file"):
             return parse_profile(reading.read_text(path), name, path.stem)
-        except OSError as error:
-            raise ConfigError(
-                f"the profile {name} can't be read: {error.strerror}", "give the path of a YAML file"
-            ) from error
     try:
         text = (_BUILT_IN / f"{name}.yaml").read_text(encoding="utf-8")
     except OSError:
@@ -69,8 +65,5 @@ def parse_profile(text: str, where: str, name: str) -> Profile:
 def _prices(folder: Path, name: object) -> PriceSeries:
     """From the CSV file of this name."""
     path = folder / str(name)
-    try:
+    with reading.readable(path, "give the path of a CSV file, from the profile's folder"):
         return parse_prices(reading.read_text(path), str(path))
-    except OSError as error:
-        hint = "give the path of a CSV file, from the profile's folder"
-        raise ConfigError(f"{path} can't be read: {error.strerror}", hint) from error

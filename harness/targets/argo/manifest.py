@@ -76,12 +76,8 @@ def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, An
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:
-    try:
+    with reading.readable(f"the workflow file {path}", MANIFEST_HINT):
         text = reading.read_bytes(path)
-    except FileNotFoundError:
-        raise ConfigError(f"the workflow file {path} does not exist", MANIFEST_HINT) from None
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", MANIFEST_HINT) from error
     documents = [each for each in reading.parse_yaml(text, str(path)) if each is not None]
     for each in documents:
         if not isinstance(each, dict) or not isinstance(each.get("kind", ""), str):

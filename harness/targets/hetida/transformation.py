@@ -92,10 +92,8 @@ def read_json(path: Path, what: str, hint: str = HINT) -> Any:
     Raises:
         ConfigError: the file does not exist, or is not JSON; names the line.
     """
-    try:
+    with reading.readable(f"the {what} {path}", hint):
         return reading.parse_json(reading.read_bytes(path), path, hint)
-    except OSError as error:
-        raise ConfigError(f"the {what} {path} can't be read: {error.strerror}", hint) from error
 
 
 def parse_transformation(raw: Any, where: str, wiring: Wiring | None = None) -> Transformation:

@@ -70,12 +70,8 @@ def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
     Raises:
         ConfigError: no such file, or not compiled IR.
     """
-    try:
+    with reading.readable(f"the pipeline file {path}", _HINT):
         text = reading.read_bytes(path)
-    except FileNotFoundError:
-        raise ConfigError(f"the pipeline file {path} does not exist", _HINT) from None
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable IR YAML file") from error
     if path.suffix == ".py":
         raise ConfigError(f"{path} is Python source, not a compiled pipeline", _HINT)
     try:

@@ -118,7 +118,7 @@ def test_the_time_ends_it(platform, tmp_path, folder_of):
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--target", "hetida"], "lists no runs", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--kube-requests", "0"], "--kube-requests: 0 is not above 0", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--store-probe", "mlpipeline"], "is not a bucket", 2),
-        (["--for", "1m", "--host", "http://127.0.0.1:9", "--token-file", "/absent"], "/absent can't be read", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--token-file", "/absent"], "/absent does not exist", 2),
     ],
 )  # fmt: skip
 def test_an_impossible_observation_is_refused_before_anything_is_made(

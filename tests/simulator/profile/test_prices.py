@@ -73,7 +73,7 @@ def test_a_profile_names_a_file_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("spot: true, eviction: {prices: none.csv}", "eviction.prices: .*none.csv can't be read"),
+        ("spot: true, eviction: {prices: none.csv}", "eviction.prices: .*none.csv does not exist"),
         ("spot: true, eviction: {max_price: 0.2}", "max_price: there are no prices"),
         ("eviction: {policy: deallocate}", "eviction: the pool has no spot machines"),
         ("spot: true, eviction: {cloud: ibm}", "eviction.cloud: 'ibm' is not one of: aks, gke, eks, karpenter"),
