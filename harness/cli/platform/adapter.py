@@ -31,19 +31,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
     from harness.simulator.engine.distributions import Amount, Uniform
-    from harness.simulator.hetida.adapter.limits import Limits
-    from harness.simulator.hetida.adapter.serve import AdapterOptions, serve
+    from harness.simulator.hetida.adapter.limits import Gate, Limits
+    from harness.simulator.hetida.adapter.plants import Plants
+    from harness.simulator.hetida.adapter.serve import serve
 
+    limits = Limits(arguments.capacity, Amount(Uniform(*arguments.latency)), arguments.errors)
     serve(
-        AdapterOptions(
-            limits=Limits(arguments.capacity, Amount(Uniform(*arguments.latency)), arguments.errors),
-            plants=arguments.plants,
-            step_s=arguments.step,
-            seed=arguments.seed,
-            name=arguments.name,
-            listen=commands.listen_options(arguments),
-        )
-    )
+        Plants(arguments.plants, arguments.step, arguments.seed), Gate(limits, arguments.seed), arguments.name,
+        commands.listen_options(arguments),
+    )  # fmt: skip
     return ExitCode.OK
 
 

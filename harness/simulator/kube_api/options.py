@@ -53,6 +53,7 @@ class ListOptions:
     match: str = ""  # Exact, NotOlderThan or ""
     watch: bool = False
     bookmarks: bool = False
+    initial_events: bool = False
     timeout_s: float | None = None
 
 
@@ -96,7 +97,7 @@ def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) 
         parse_labels(query.get("labelSelector", "")),
         parse_fields(query.get("fieldSelector", ""), resource.selectable),
     )
-    watch = flag(query, "watch")
+    watch, initial_events = flag(query, "watch"), flag(query, "sendInitialEvents")
     version, token, match = (query.get(each, "") for each in ("resourceVersion", "continue", "resourceVersionMatch"))
     if token and not watch and version not in ("", "0"):
         ContinueToken.decode(token)  # a bad token takes precedence
@@ -109,5 +110,6 @@ def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) 
         match=match,
         watch=watch,
         bookmarks=flag(query, "allowWatchBookmarks"),
+        initial_events=watch and initial_events,
         timeout_s=float(timeout) if timeout > 0 else None,
     )

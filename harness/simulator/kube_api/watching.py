@@ -37,7 +37,7 @@ async def watch(store: ObjectStore, options: ListOptions, shape: Shape) -> Async
     end = loop.time() + (options.timeout_s or random.uniform(_SHORTEST_S, _LONGEST_S))
     lines = _Lines(shape)
     version = options.version or 0
-    if not version:
+    if not version or options.initial_events:
         version = store.version
         async for chunk in _existing(store, options, lines):
             yield chunk
@@ -66,10 +66,13 @@ async def watch(store: ObjectStore, options: ListOptions, shape: Shape) -> Async
 async def _existing(store: ObjectStore, options: ListOptions, lines: "_Lines") -> AsyncIterator[bytes]:
     """The current objects as ``ADDED`` events."""
     selection = options.selection
+    version = store.version
     existing = [each for each in store.objects(selection.resource, selection.namespace) if selection.matches(each)]
     for first in range(0, len(existing), _BATCH):
         yield b"".join(lines.event("ADDED", each) for each in existing[first : first + _BATCH])
         await asyncio.sleep(0)  # lets other requests run: rendering many objects takes long
+    if options.initial_events and options.bookmarks:
+        yield lines.bookmark(selection, version, initial_events_end=True)
 
 
 def _next_bookmark(now: float, end: float) -> float:
@@ -113,9 +116,11 @@ class _Lines:
     def event(self, kind: str, version: ObjectVersion) -> bytes:
         return b'{"type":"%s","object":%s}\n' % (kind.encode(), self._shape.alone(version))
 
-    def bookmark(self, selection: Selection, version: int) -> bytes:
+    def bookmark(self, selection: Selection, version: int, *, initial_events_end: bool = False) -> bytes:
         resource = selection.resource
-        metadata = {"resourceVersion": str(version), "creationTimestamp": None}
+        metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
+        if initial_events_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         marked = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         return orjson.dumps({"type": "BOOKMARK", "object": marked}) + b"\n"
 

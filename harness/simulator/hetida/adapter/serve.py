@@ -3,9 +3,8 @@
 import asyncio
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 
-from harness.simulator.hetida.adapter.limits import Gate, Limits
+from harness.simulator.hetida.adapter.limits import Gate
 from harness.simulator.hetida.adapter.plants import Plants
 from harness.simulator.hetida.adapter.rest import application
 from harness.simulator.serving.server import ListenOptions, StopSignal, announce, listening
@@ -13,32 +12,18 @@ from harness.simulator.serving.server import ListenOptions, StopSignal, announce
 _CHECK_S = 1.0  # interval for checking the parent process
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterOptions:
-    """What to serve, and where."""
-
-    limits: Limits = Limits()
-    plants: int = 100
-    step_s: float = 60.0
-    seed: int = 0
-    name: str = "plants"
-    listen: ListenOptions = ListenOptions()
+def serve(plants: Plants, gate: Gate, name: str, listen: ListenOptions) -> None:
+    """Serve until SIGTERM, SIGINT, or the end of the parent process if that counts; `name` is the adapter's id."""
+    asyncio.run(_serve(plants, gate, name, listen))
 
 
-def serve(options: AdapterOptions) -> None:
-    """Serve until SIGTERM, SIGINT, or the end of the parent process if that counts."""
-    asyncio.run(_serve(options))
-
-
-async def _serve(options: AdapterOptions) -> None:
-    stop = StopSignal(options.listen)
-    plants = Plants(options.plants, options.step_s, options.seed)
-    app = application(plants, Gate(options.limits, options.seed), options.name)
-    async with listening(app, options.listen, "the adapter") as (url, _):
-        announce(options.listen, {"url": url, "name": options.name})
+async def _serve(plants: Plants, gate: Gate, name: str, listen: ListenOptions) -> None:
+    stop = StopSignal(listen)
+    async with listening(application(plants, gate, name), listen, "the adapter") as (url, _):
+        announce(listen, {"url": url, "name": name})
         print(
-            f"The adapter '{options.name}' is served at {url} until interrupted. Configure the backend with\n"
-            f'  export HETIDA_DESIGNER_ADAPTERS="{options.name}|{options.name}|{url}|{url}"',
+            f"The adapter '{name}' is served at {url} until interrupted. Configure the backend with\n"
+            f'  export HETIDA_DESIGNER_ADAPTERS="{name}|{name}|{url}|{url}"',
             file=sys.stderr,
             flush=True,
         )
