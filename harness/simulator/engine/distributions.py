@@ -9,23 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import exp, isfinite, log
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 _Z95 = 1.6448536269514722  # the standard normal's 95th percentile
 _MAX_SCALE = 1e6  # parameters come from the test and may have any value
-
-
-class Distribution(Protocol):
-    """The distribution of a non-negative random quantity."""
-
-    @property
-    def mean(self) -> float:
-        """The expected value, in the unit of the samples."""
-        ...
-
-    def sample(self, random: Random) -> float:
-        """Draw one value with the generator that is passed in."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +94,10 @@ class Empirical:
     def sample(self, random: Random) -> float:
         """Draw one value with the generator that is passed in."""
         return self.values[int(random.random() * len(self.values))]
+
+
+# Of a non-negative random quantity.
+Distribution = Fixed | Uniform | Exponential | Lognormal | Empirical
 
 
 @dataclass(frozen=True, slots=True)
