@@ -22,7 +22,6 @@ from harness import cli, reading
 from harness.collectors.metrics import profiles_file
 from harness.model.errors import ConfigError
 from harness.model.schedules import due_times
-from harness.plan.schedule_files import read_schedule
 from harness.planning.experiment import next_point
 from harness.planning.experiment_file import read_experiment
 from harness.planning.pipeline_requests import run_requests
@@ -31,6 +30,7 @@ from harness.simulator.profile.prices import parse_prices
 from harness.targets.kfp.pipeline import read_pipeline
 from tests.support import mutations
 from tests.support.dumps import LISTING, NODE, RANGE
+from tests.support.schedule_files import read_schedule
 from tests.support.timelines import burst
 
 ROOT = Path(__file__).parents[1]

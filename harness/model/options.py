@@ -68,6 +68,11 @@ class Option:
         """Its environment variable, ``PIPESWARM_`` and the name in capitals."""
         return f"PIPESWARM_{self.dest.upper()}"
 
+    @property
+    def meaning(self) -> str:
+        """Its help with its default, if it has one."""
+        return f"{self.help} (default: {self.default})" if self.default else self.help
+
     def text(self, given: object) -> str | bool:
         """What was `given`, a text or a switch's state; a blank text stands for the default."""
         return bool(given) if isinstance(self.default, bool) else str(given or "").strip() or self.default

@@ -80,7 +80,6 @@ LOAD: tuple[Option, ...] = (
     Option("namespace", "", "namespace of the runs and their pods (multi-user installations)"),
     Option("max-in-flight", "10000", "open requests per worker; arrivals beyond it are recorded as missed", count),
     Option("answer-timeout", "60s", "a submission without a response after this time is rejected", duration_above_0),
-    Option("require-cluster", False, "do not start unless the cluster can be observed", in_form=False),
     Option("runs-dir", "runs", "where run folders go", Path, in_form=False),
     Option("run-name", "", "name of the run folder (default: time, target, schedule, runs)"),
     Option("overwrite", False, "replace the run folder that has this --run-name", in_form=False),
@@ -233,7 +232,6 @@ class Settings:
     runs_dir: Path = Path("runs")
     run_name: str = ""
     overwrite: bool = False
-    require_cluster: bool = False
     verify_tls: bool = True
     redact: tuple[str, ...] = ()  # parameters
     observer: ObserverPlan = field(default_factory=ObserverPlan)
@@ -339,7 +337,7 @@ _ASSUMED: Mapping[object, str] = {parse_rate: "/s", rate_above_0: "/s", parse_du
 # Fields of `Settings` that are the values of the options of the same names.
 _AS_GIVEN = (
     "seed", "abort_on", "cleanup", "cleanup_rate", "scenarios", "param_mode", "baseline", "reasons", "simulate",
-    "fault", "runs_dir", "run_name", "overwrite", "no_what_if", "require_cluster", "redact",
+    "fault", "runs_dir", "run_name", "overwrite", "no_what_if", "redact",
 )  # fmt: skip
 
 

@@ -5,23 +5,11 @@ from pathlib import Path
 
 from harness import reading
 from harness.model.errors import ConfigError
-from harness.model.schedules import Concurrency, Document, Schedule, find_kind
+from harness.model.schedules import Document
 from harness.store.folder import SCENARIOS, RunFolder
 from harness.targets.table import named_rows_of
 
-_OPTION = "schedule-file"
-_HINT = f"see --{_OPTION}"
-
-
-def read_schedule(kind: str, path: Path, runs: int | None = None) -> Schedule | Concurrency:
-    """The schedule of one kind in a file; `runs` limits a closed one.
-
-    Raises:
-        ConfigError: naming the file and the place in it.
-    """
-    found = find_kind(kind)
-    (file,) = (option.file for option in found.OPTIONS if option.name == _OPTION)
-    return found.parse({_OPTION: read_document(path, file), "runs": runs, "spawn-rate": 1.0})
+_HINT = "see --schedule-file"
 
 
 def read_document(path: Path, file: str) -> Document:

@@ -27,7 +27,6 @@ from harness.simulator.serving.garbage import Collector
 from harness.simulator.serving.server import ListenOptions, StopSignal, announce, listening
 from harness.simulator.serving.wall import WallClock
 
-_LATE = "the simulation was {:.1f} s behind the wall clock"
 _CHECK_S = 1.0  # interval for checking the parent process, the lag and the garbage
 
 
@@ -114,11 +113,11 @@ async def _until(stop: StopSignal, clock: WallClock, requests: Callable[[], int]
             if driving.done():
                 driving.result()  # ends only with an error
             late_s = clock.lateness()
+            lag = f"the simulation was {late_s:.1f} s behind the wall clock"
             if late_s and strict:
-                raise PipeswarmError(_LATE.format(late_s), "give it its own core, reduce the load, or drop --strict")
+                raise PipeswarmError(lag, "give it its own core, reduce the load, or drop --strict")
             if late_s and not was_late:
-                print(f"warning: {_LATE.format(late_s)}: measurements are invalid until it catches up", file=sys.stderr)
-                sys.stderr.flush()
+                print(f"warning: {lag}: measurements are invalid until it catches up", file=sys.stderr, flush=True)
             was_late = bool(late_s)
             collector.collect_if_idle(requests(), clock.quiet_s)
     finally:

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, html_page, redirection
 from harness.targets import kube_service
 
@@ -19,7 +20,7 @@ _USER_HINT = (
     "name the user as the gateway would: --header 'kubeflow-userid: me@example.org'; from outside the cluster, give "
     "the session of a browser instead (--cookie-file)"
 )
-REDIRECT_HINT = (
+_REDIRECT_HINT = (
     "if that is a login page, give a bearer token (--token-file) or the cookies of a browser that is logged in "
     "(--cookie-file); otherwise it may be the right --host"
 )
@@ -42,6 +43,21 @@ def error_text(
         return away
     text = message(document(answer) or {}) or html_page(answer.body) or answer.body.decode(errors="replace").strip()
     return str(text or "nothing")[:MOST_TEXT]
+
+
+def demand_access(
+    answer: HttpAnswer, where: str, text_of: Callable[[HttpAnswer], str], hint_of: Callable[[str], str]
+) -> None:
+    """Check that a request, which `where` names, was let through.
+
+    Raises:
+        TargetUnreachableError: it was refused, with the text and the text's hint, or sent to another page.
+    """
+    if answer.status in {401, 403}:
+        said = text_of(answer)
+        raise TargetUnreachableError(f"{where} is refused: {answer.status} {said}", hint_of(said))
+    if answer.status // 100 == 3:
+        raise TargetUnreachableError(f"{where} answered {answer.status}, {redirection(answer)}", _REDIRECT_HINT)
 
 
 def refusal_hint(said: str, variables: str = "PIPESWARM_TOKEN") -> str:

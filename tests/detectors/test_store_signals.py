@@ -23,7 +23,7 @@ from harness.model.phases import (
 )
 from harness.model.sampling import Sampling
 from harness.reasons import builtin
-from harness.simulator.fast import Arrival, recorder, simulate
+from harness.simulator.fast import Arrival, recorder
 from harness.simulator.faults import parse_fault
 from harness.simulator.profile import ArtifactStore, Profile
 from harness.simulator.profile.file import load_profile
@@ -33,6 +33,7 @@ from tests.support.injection.case import simulated as injected
 from tests.support.injection.cases import CASES
 from tests.support.injection.packages import PACKAGE
 from tests.support.injection.seen import seen
+from tests.support.simulated import simulate
 
 MI = 2.0**20
 RUNS = 60

@@ -82,12 +82,6 @@ def test_scenarios_are_checked_against_the_inputs_of_an_existing_pipeline(locust
     assert "column colour" in refused.err
 
 
-def test_where_the_cluster_is_required_nothing_is_sent_without_it(locust, known, tmp_path):
-    refused = locust.headless(*known, "--runs", "1", "--require-cluster", KUBECONFIG=str(tmp_path / "none"))
-    assert (refused.code, refused.folder) == (2, None), refused.err
-    assert "--require-cluster: the cluster can't be observed" in refused.err
-
-
 def test_an_existing_pipeline_is_run_by_its_id_and_without_kubernetes_not_everything_is_judged(locust, known, tmp_path):
     (tmp_path / "good.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,6000\n")
     finished = locust.headless(

@@ -1,8 +1,8 @@
 import pytest
 
 from harness.model import Burst, Concurrency, ConfigError, Constant, Level, Ramp, Replay, Spread, Stages
-from harness.plan.schedule_files import read_schedule
 from harness.store import RunFolder
+from tests.support.schedule_files import read_schedule
 
 
 def write(tmp_path, text):

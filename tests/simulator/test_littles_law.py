@@ -13,7 +13,7 @@ from harness.model import Node, Outcome, Sample, Scenario, Span, Submission
 from harness.model.phases import RUN, RUNS_IN_FLIGHT
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.fast import Arrival, simulate, simulation
+from harness.simulator.fast import Arrival, simulation
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.faults import FAULTS, parse_faults
 from harness.simulator.kfp.errors import RpcError
@@ -23,6 +23,7 @@ from harness.simulator.profile import Profile
 from harness.simulator.profile.file import built_in, load_profile
 from harness.simulator.workflows.workflow import Workflow
 from tests.support.platforms import UNCACHED
+from tests.support.simulated import simulate
 
 PIPELINES = [name for name in built_in() if not name.startswith("hetida")]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.plan.schedule_files import read_schedule
 from harness.simulator.profile.file import load_profile
 from harness.targets import hetida
 from harness.targets.hetida.transformation import parse_transformation
+from tests.support.schedule_files import read_schedule
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples/hetida"

@@ -13,8 +13,8 @@ from harness.planning.identify.reproduction import Reproduction
 from harness.planning.what_if import WhatIf
 from reports.document import prediction_document
 
-_MOST_TENANTS, _LONG = 4, 36  # in a table; characters of a change's name
-_MORE = 1.5  # times the pods on a node: far beyond what was recorded
+_MOST_TENANTS, _LONGEST_NAME = 4, 36  # in a table; characters of a change's name
+_MAX_TIMES_RECORDED_PODS = 1.5  # times the pods on a node: far beyond what was recorded
 _COLUMNS = ("p50_s", "p95_s", "makespan_s", "node_hours", "cost")
 
 
@@ -47,7 +47,7 @@ def reproduction(of: Reproduction) -> dict[str, object]:
 def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) -> str:
     """The predictions as a table, after how well the model reproduces the test; long changes stand below it."""
     of = found.identified
-    long = {each.name: f"change {k}" for k, each in enumerate(found.predictions, 1) if len(each.name) > _LONG}
+    long = {each.name: f"change {k}" for k, each in enumerate(found.predictions, 1) if len(each.name) > _LONGEST_NAME}
     shown = replace(found, predictions=tuple(replace(p, name=long.get(p.name, p.name)) for p in found.predictions))
     lines = [_sentence(of.reproduction)]
     if not found.reproduced:
@@ -134,7 +134,7 @@ def _notes(found: WhatIf, fixes: Mapping[str, str]) -> Iterator[str]:
         )
     for each in found.predictions:
         then, seen = each.most_per_node
-        if not found.identified.uses_known and then > _MORE * seen > 0:
+        if not found.identified.uses_known and then > _MAX_TIMES_RECORDED_PODS * seen > 0:
             yield from printing.wrapped(
                 f"{each.name}: up to {then:.0f} pods on a node at once, and never more than {seen:.0f} in the test; "
                 "what cores they use was not measured, so how they would slow each other is not predicted"

@@ -15,10 +15,9 @@ from harness.collectors.runs.known_runs import KnownRuns
 from harness.model.errors import ConfigError, ExitCode, TargetUnreachableError
 from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
 from harness.model.records import Event, Span
-from harness.model.units import counted
 from harness.store.claims import Claim
 from harness.store.folder import RunFolder
-from harness.store.recovery import Recovered, recover
+from harness.store.recovery import Recovered, recover, sentences
 from harness.targets.target import ListedRun, ListsRuns, Target, Watched, WatchesRuns
 
 _SKEW_NS = 2 * 10**9  # the platform's clock may be behind, and has whole seconds
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     result = rebuild(folder, what_if=True)
     printing.show(
         arguments,
-        lambda: "\n".join((*said(merged, found), result.verdict_text)),
+        lambda: "\n".join((*sentences(merged, found), result.verdict_text)),
         lambda: _document(merged, found, result.verdict),
     )
     return ExitCode.OK
@@ -117,14 +116,6 @@ def _objects(watched: Watched, exchange: Exchange, page: str) -> tuple[list[dict
     except (ValueError, LookupError, TypeError, AttributeError):
         said = answer.body[:_MOST_SAID].decode(errors="replace")
         raise TargetUnreachableError(f"GET {watched.path} answered {answer.status} {said}", "see --host") from None
-
-
-def said(merged: Mapping[Path, Recovered], found: int) -> list[str]:
-    """What was added, one sentence for each source; nothing where all was known."""
-    sentences = [f"{spool}: {recovered}" for spool, recovered in merged.items()]
-    if found:
-        sentences.append(f"{counted(found, 'run')} that the load had not recorded: found on the platform, and added")
-    return sentences
 
 
 def _document(merged: Mapping[Path, Recovered], found: int, verdict: str) -> str:

@@ -42,8 +42,7 @@ def _text(sections: Sections) -> str:
         parser = argparse.ArgumentParser(add_help=False, usage=argparse.SUPPRESS)
         group = parser.add_argument_group(heading)
         for option in options:
-            shown = f" (default: {option.default})" if option.default else ""
-            option.add_to(group, help=f"{option.help}{shown} [{option.variable}]".replace("%", "%%"))
+            option.add_to(group, help=f"{option.meaning} [{option.variable}]".replace("%", "%%"))
         texts.append(parser.format_help())
     return "\n".join([*texts, "Locust's own options: locust --help"])
 

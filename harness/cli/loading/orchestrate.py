@@ -67,8 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for option in (*CREDENTIALS, INSECURE):
         option.add_to(parser)
     for option in _options():
-        shown = f" (default: {option.default})" if option.default else ""
-        option.add_to(parser, help=f"{option.help}{shown}".replace("%", "%%"))
+        option.add_to(parser, help=option.meaning.replace("%", "%%"))
     printing.configure(parser)
 
 

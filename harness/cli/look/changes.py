@@ -9,8 +9,8 @@ from harness.analysis.stats.change_points import change_points
 from reports.index import Entry, alike
 
 _LEVEL = 0.01  # chance of a false alarm for each group of like tests
-_MOST = 200  # runs of a group, the latest
-_SMALLEST = 0.05  # smaller changes are not worth a look
+_MOST_RUNS = 200  # runs of a group, the latest
+_MIN_SHARE_OF_CHANGE = 0.05  # smaller changes are not worth a look
 _SEED = 7
 
 
@@ -57,10 +57,10 @@ def changes(runs: Sequence[Entry]) -> list[Change]:
 def _of(tests: str, members: Sequence[Entry]) -> list[Change]:
     found = []
     for metric, value, more_is_better in _METRICS:
-        known = [(run, each) for run in members[-_MOST:] if (each := value(run)) is not None]
+        known = [(run, each) for run in members[-_MOST_RUNS:] if (each := value(run)) is not None]
         points = change_points([each for _, each in known], np.random.default_rng(_SEED), _LEVEL / len(_METRICS))
         for point in points:
-            if abs(point.after - point.before) > _SMALLEST * abs(point.before):
+            if abs(point.after - point.before) > _MIN_SHARE_OF_CHANGE * abs(point.before):
                 run = known[point.first][0]
                 worse = (point.after < point.before) == more_is_better
                 found.append(

@@ -19,7 +19,7 @@ from harness.model.units import counted, format_duration
 from harness.planning.evictions import Attempt, Choice, Scope, Victim, choose_nodes, choose_pods, evict_at, instants
 from harness.store.folder import RunFolder
 
-_MOST = 10_000
+_MOST_EVICTIONS = 10_000
 _PODS = "workflows.argoproj.io/workflow"
 
 
@@ -56,9 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Say what may be evicted; with ``--yes``, evict it at random instants."""
     if arguments.nodes and not arguments.selector:
         raise ConfigError("--nodes needs a --selector", "name labels of the nodes, such as agentpool=spot")
-    if arguments.rate * arguments.for_s > _MOST:
+    if arguments.rate * arguments.for_s > _MOST_EVICTIONS:
         raise ConfigError(
-            f"--rate times --for are more than {_MOST:,} evictions", "write the rate by hour, such as --rate 6/h"
+            f"--rate times --for are more than {_MOST_EVICTIONS:,} evictions",
+            "write the rate by hour, such as --rate 6/h",
         )
     cluster, random = EvictionApi(arguments.kube_context), Random(arguments.seed)
     due_s = instants(arguments.rate, arguments.for_s, random)

@@ -61,8 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     commands.add_platform_options(running)
     for option in _options():
-        shown = f" (default: {option.default})" if option.default else ""
-        option.add_to(running, help=f"{option.help}{shown}".replace("%", "%%"))
+        option.add_to(running, help=option.meaning.replace("%", "%%"))
     running.add_argument(
         "--target", choices=("argo", "hetida", "kfp"),
         help="platform that the runs are for (default: argo with --workflow, otherwise the profile's)",

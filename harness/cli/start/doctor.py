@@ -26,7 +26,7 @@ from harness.plan.options import OBSERVER
 from harness.targets.discovery import find, own_host
 from harness.targets.target import Platform
 
-_FEW_FILES, _LITTLE_BYTES = 1024, 2**30
+_MIN_OPEN_FILES, _MIN_FREE_BYTES = 1024, 2**30
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -98,13 +98,13 @@ def _machine(runs_dir: Path) -> Iterable[Check]:
     cost = "load and observer share a core: arrivals may be late" if cores == 1 else ""
     yield Check("cores", State.LIMITED if cost else State.OK, str(cores), cost)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    few = hard != resource.RLIM_INFINITY and hard < _FEW_FILES
+    few = hard != resource.RLIM_INFINITY and hard < _MIN_OPEN_FILES
     cost = f"at most about {hard:,} requests open at once: raise it with ulimit -n" if few else ""
     limit = "unlimited" if hard == resource.RLIM_INFINITY else f"{hard:,}"
     yield Check("open files", State.LIMITED if few else State.OK, limit, cost)
     place = next(path for path in (runs_dir.resolve(), *runs_dir.resolve().parents) if path.exists())
     free = shutil.disk_usage(place).free
-    cost = "a test stops sending when its run folder is full" if free < _LITTLE_BYTES else ""
+    cost = "a test stops sending when its run folder is full" if free < _MIN_FREE_BYTES else ""
     yield Check("disk", State.LIMITED if cost else State.OK, f"{free / 2**30:,.1f} GiB free at {runs_dir}", cost)
 
 

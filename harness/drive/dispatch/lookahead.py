@@ -11,7 +11,7 @@ from harness.drive.http.client import Message
 from harness.model.scenario import Arrival
 
 _AHEAD_NS = 10**9  # a token is that much older when it is sent
-_MOST = 2_000
+_MOST_REQUESTS = 2_000
 _MOST_BYTES = 2**25
 _UNKNOWN = 2**16  # bytes of a request, before the first one is made
 
@@ -71,7 +71,7 @@ class Lookahead:
             return
         if self._turn is not None and self._turn.greenlet is None and self._turn.arrival.due_at <= now + _AHEAD_NS:
             self._turn.greenlet = self._begin(self._turn)
-        most = min(_MOST, _MOST_BYTES // (self._longest or _UNKNOWN))
+        most = min(_MOST_REQUESTS, _MOST_BYTES // (self._longest or _UNKNOWN))
         while len(self._begun) < most and (arrival := self._take()) is not None:
             if arrival.due_at > now + _AHEAD_NS:
                 self._next = arrival

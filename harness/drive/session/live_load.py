@@ -7,7 +7,7 @@ from harness.drive.session.setup import LoadTest
 from harness.model.live.state import LiveLoad, Stage
 from harness.model.schedules import Concurrency, Schedule
 
-_ENOUGH_ENDED, _ENOUGH_SHARE = 10, 0.05  # runs: their rate says how long the others take
+_MIN_ENDED_RUNS, _MIN_ENDED_SHARE = 10, 0.05  # runs: their rate says how long the others take
 
 
 def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int, ends_age_s: float | None = None) -> LiveLoad:
@@ -22,7 +22,7 @@ def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int, ends_age_s:
         per_s = test.end_rate.per_s(elapsed_s, ended)
     if per_s:
         per_hour = 3600 * counts.done / max(elapsed_s, 1.0)  # of the whole test, as in the report
-    if per_s and ended >= min(_ENOUGH_ENDED, _ENOUGH_SHARE * counts.intended):
+    if per_s and ended >= min(_MIN_ENDED_RUNS, _MIN_ENDED_SHARE * counts.intended):
         open_s = (counts.intended - counts.rejected - counts.missed - ended) / per_s
         eta_s = max(open_s, _last_due_s(test) - elapsed_s)
     return LiveLoad(

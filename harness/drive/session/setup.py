@@ -236,17 +236,7 @@ def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Obse
     observer = Observer(folder, ready.test.plan, recorder, environment, hidden)
     try:
         observer.wait_until_observing()
-        if ready.checked.settings.require_cluster:
-            _require_cluster(observer)
     except ConfigError:
         observer.end()
         raise
     return observer
-
-
-def _require_cluster(observer: Observer) -> None:
-    if problem := observer.cluster_problem():
-        raise ConfigError(
-            f"--require-cluster: the cluster can't be observed: {problem}",
-            "give access by kubeconfig (KUBECONFIG, --kube-context), or leave --require-cluster out",
-        )

@@ -208,7 +208,7 @@ class StatusReporter:
             self.refuse(runner.verdict)
 
     def state(self) -> dict[str, Any]:
-        """See `web_tab.Source`."""
+        """The JSON object that `tab.js` draws."""
         return {
             "load": self._load.to_mapping(),
             "observer": self._live("observer"),
@@ -220,7 +220,7 @@ class StatusReporter:
         }
 
     def document(self, name: str) -> Path | None:
-        """See `web_tab.Source`."""
+        """A document of the run folder; none before it is written."""
         runner = self._runner
         if runner is None or runner.folder is None or runner.stage is not Stage.OVER:
             return None

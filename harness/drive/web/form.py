@@ -3,12 +3,12 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 from gevent import get_hub
 
-from harness.drive.session.runner import SessionRunner
+from harness.drive.session.coordinator import Coordinator
 from harness.drive.web.guard import Guard, closed_to_others
 from harness.model.errors import ConfigError
 from harness.model.schedules import kinds
@@ -27,24 +27,6 @@ _ENTRY = '<script defer src=".%s.js" data-token="%s" data-form="%s"></script>'
 _LOCUSTS = ("user_count", "spawn_rate", "host", "run_time", "profile", "user_classes", "shape_class")
 _LARGEST_UPLOAD = 256 * 2**20
 _PART = 2**16
-
-
-class Tests(Protocol):
-    """The tests that the form starts."""
-
-    @property
-    def latest(self) -> SessionRunner | None:
-        """The one that was started last."""
-        ...
-
-    @property
-    def simulated(self) -> tuple[str, ...]:
-        """The addresses that are simulated platforms."""
-        ...
-
-    def refusal_after(self, before: SessionRunner | None) -> str:
-        """Why the test that follows `before` can't start; "" if it can."""
-        ...
 
 
 def form_of(platform: Platform, options: argparse.Namespace, folder: str) -> Form:
@@ -80,7 +62,7 @@ def layout_of(platform: Platform) -> dict[str, Any]:
     }
 
 
-def add(web_ui: Any, form: Form, layout: dict[str, Any], tests: Tests, guard: Guard) -> None:
+def add(web_ui: Any, form: Form, layout: dict[str, Any], tests: Coordinator, guard: Guard) -> None:
     """Guard all of Locust's pages, draw its form by `layout`, and check what it sends before Locust reads it."""
     _check_requests(web_ui.app, form, guard)
     _draw(web_ui.app, layout, tests, guard)
@@ -108,7 +90,7 @@ def _check_requests(app: Any, form: Form, guard: Guard) -> None:
         return None
 
 
-def _draw(app: Any, layout: dict[str, Any], tests: Tests, guard: Guard) -> None:
+def _draw(app: Any, layout: dict[str, Any], tests: Coordinator, guard: Guard) -> None:
     from flask import request
     from markupsafe import escape
 
@@ -122,7 +104,7 @@ def _draw(app: Any, layout: dict[str, Any], tests: Tests, guard: Guard) -> None:
         return response
 
 
-def _tell_refusals(app: Any, form: Form, tests: Tests) -> None:
+def _tell_refusals(app: Any, form: Form, tests: Coordinator) -> None:
     """Let START wait until the test has started: Locust answers before."""
     from flask import jsonify
 

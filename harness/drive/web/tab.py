@@ -1,11 +1,12 @@
-"""The tab "Pipeline runs" of Locust's web UI: ledger, cluster, findings and verdict beside Locust's statistics."""
+"""The tab "Pipeline runs" of Locust's web UI: ledger, cluster, findings and verdict, next to Locust's statistics."""
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 from gevent.server import StreamServer
 
+from harness.drive.session.status_reporter import StatusReporter
 from harness.model.errors import ConfigError
 from harness.model.live.exposition import CONTENT_TYPE
 from harness.model.live.metrics import exposition
@@ -16,18 +17,6 @@ _ENTRY = f'<link rel="stylesheet" href="./{_KEY}/tab.css"><script defer src="./{
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 
 _SANDBOX = "sandbox allow-scripts allow-popups allow-downloads; frame-ancestors 'none'"
-
-
-class Source(Protocol):
-    """What the tab shows: the latest test of this process."""
-
-    def state(self) -> dict[str, Any]:
-        """The JSON object that `tab.js` draws: load, observer, findings, history, warning, verdict, report."""
-        ...
-
-    def document(self, name: str) -> Path | None:
-        """A document of the run folder; none before it is written."""
-        ...
 
 
 def check_address(host: str, port: int) -> None:
@@ -46,7 +35,7 @@ def check_address(host: str, port: int) -> None:
         server.close()
 
 
-def add(web_ui: Any, source: Source) -> None:
+def add(web_ui: Any, source: StatusReporter) -> None:
     """Add the tab to Locust's page, with its data, the report, and metrics for Prometheus."""
     from flask import Blueprint, request, send_file, send_from_directory
 

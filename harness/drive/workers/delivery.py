@@ -12,7 +12,7 @@ MASTER_LOST_S = 7.0  # without a sign of life from the master nothing more is se
 _QUIET_S = 3.0  # nor to the master, except now and then
 _RESEND_S = 5.0  # what is not acknowledged by then is sent again
 _UNKEPT_S = 2.0  # how long a record may be neither in the spool nor at the master
-_MOST = 2**20  # bytes in one message
+_MOST_MESSAGE_BYTES = 2**20  # bytes in one message
 _ROTATE = 16 * 2**20  # a spool of this size, all of which the master has, begins anew
 
 
@@ -85,8 +85,8 @@ class Delivery:
             return None
         begin = self._sent - self.acknowledged
         stop = len(self._waiting)
-        if stop - begin > _MOST:
-            stop = self._waiting.find(b"\n", begin + _MOST) + 1
+        if stop - begin > _MOST_MESSAGE_BYTES:
+            stop = self._waiting.find(b"\n", begin + _MOST_MESSAGE_BYTES) + 1
         batch = Batch(self._sent, bytes(self._waiting[begin:stop]))
         self._sent += len(batch.lines)
         self._last_sent = over and self._sent == self.end

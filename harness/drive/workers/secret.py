@@ -34,7 +34,7 @@ _EXPOSED = (
     "whoever reaches the master's port can become a worker, read the scenarios and forge results: "
     f"set {VARIABLE} to the same secret for master and workers"
 )
-_SHORTEST = 16
+_MIN_CHARACTERS = 16
 # Slow on purpose: whoever records a handshake must not be able to try many secrets.
 _SCRYPT = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
 _FAILED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -69,9 +69,9 @@ def share(secret: str) -> None:
     Raises:
         ConfigError: the secret is too short.
     """
-    if secret and len(secret) < _SHORTEST:
+    if secret and len(secret) < _MIN_CHARACTERS:
         raise ConfigError(
-            f"{VARIABLE} has {len(secret)} characters; a secret needs {_SHORTEST} or more",
+            f"{VARIABLE} has {len(secret)} characters; a secret needs {_MIN_CHARACTERS} or more",
             "make one: openssl rand -hex 16",
         )
     keys = _key_pair(secret) if secret else None

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from random import Random
-from typing import Protocol
 
 from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
@@ -17,22 +16,6 @@ from harness.simulator.profile import Pool
 # How long a pool is left alone after a refusal: the initial and the maximal --node-group-backoff-duration.
 _REFUSED_S, _MOST_REFUSED_S = 300.0, 1800.0
 REGISTERED = 0.85  # share of the provisioning time after which the node registers, still NotReady
-
-
-class CloudProvider(Protocol):
-    """Adds and removes machines on behalf of the autoscaler."""
-
-    def pool_nodes(self, pool: Pool) -> list[Node]:
-        """The current nodes of a pool."""
-        ...
-
-    def add_node(self, pool: Pool, ready_in_s: float) -> None:
-        """Register a machine now that becomes ready after `ready_in_s`."""
-        ...
-
-    def remove_node(self, node: Node) -> None:
-        """Remove a node and the pods on it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +39,9 @@ class Autoscaler:
         random: Random,
         *,
         scheduler: Scheduler,
-        cloud: CloudProvider,
+        nodes: Callable[[Pool], list[Node]],
+        add_node: Callable[[Pool, float], None],
+        remove_node: Callable[[Node], None],
         listener: ClusterListener,
         has_machine: Callable[[Pool], bool],
     ) -> None:
@@ -65,7 +50,9 @@ class Autoscaler:
         self.pools = pools
         self._random = random
         self._scheduler = scheduler
-        self._cloud = cloud
+        self._nodes = nodes  # the current ones of a pool
+        self._add_node = add_node  # registers a machine that becomes ready after so many seconds
+        self._remove_node = remove_node  # takes a machine away, with the pods on it
         self._listener = listener
         self._has_machine = has_machine  # whether the cloud would start one more
         self._refused: dict[str, tuple[float, float]] = {}  # by pool: until when it is left alone, and for how long
@@ -113,7 +100,7 @@ class Autoscaler:
     def _without_upcoming(self, blocked: list[tuple[Shape, list[Pod]]]) -> list[tuple[Shape, list[Pod]]]:
         """The pods that will not fit on the upcoming nodes."""
         for pool in self.pools:
-            unready = sum(not node.equipped for node in self._cloud.pool_nodes(pool))
+            unready = sum(not node.equipped for node in self._nodes(pool))
             coming = self.upcoming[pool.name] + unready
             if coming:
                 served, _ = _pack(pool, blocked, coming)
@@ -122,7 +109,7 @@ class Autoscaler:
         return [(shape, pods) for shape, pods in blocked if pods]
 
     def _size(self, pool: Pool) -> int:
-        return len(self._cloud.pool_nodes(pool)) + self.upcoming[pool.name]
+        return len(self._nodes(pool)) + self.upcoming[pool.name]
 
     def _option(self, pool: Pool, pods: list[tuple[Shape, list[Pod]]]) -> ScaleUp | None:
         room = self.most[pool.name] - self._size(pool)
@@ -164,7 +151,7 @@ class Autoscaler:
                 self._loop.after(takes * REGISTERED, self._arrived, pool, takes * (1 - REGISTERED))
 
     def _arrived(self, pool: Pool, ready_in_s: float) -> None:
-        self._cloud.add_node(pool, ready_in_s)
+        self._add_node(pool, ready_in_s)
         self.upcoming[pool.name] -= 1
         self._refused.pop(pool.name, None)
 
@@ -195,7 +182,7 @@ class Autoscaler:
         now, settings = self._loop.now, self.settings
         leftover = False
         for pool in self.pools:
-            nodes = self._cloud.pool_nodes(pool)
+            nodes = self._nodes(pool)
             spare = len(nodes) - pool.min
             for node in nodes if spare > 0 else ():
                 if node.idle_since is None:
@@ -203,7 +190,7 @@ class Autoscaler:
                 leftover = True
                 due = max(node.idle_since + settings.unneeded_s, self._last_added + settings.after_add_s)
                 if spare > 0 and now >= due:
-                    self._cloud.remove_node(node)
+                    self._remove_node(node)
                     spare -= 1
         return leftover
 

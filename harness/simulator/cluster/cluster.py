@@ -36,13 +36,15 @@ class Cluster:
         self._drivers = Random(f"{seed}/drivers")
         self._draws = Random(f"{seed}/measured")
         self._counts = Counter[str]()  # pods by task, of those that were measured
-        self.spot = SpotMarket(loop, Random(f"{seed}/evictions"), self)
+        self.spot = SpotMarket(loop, Random(f"{seed}/evictions"), self.pool_nodes, self.evict_node)
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self._pools: dict[str, dict[str, Node]] = {pool.name: {} for pool in profile.pools}
         self._scale_set = {pool.name: f"{self._names.randrange(10**8):08d}" for pool in profile.pools}
         self._made = dict.fromkeys(self._pools, 0)  # machines made so far
-        self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), listener, self)
+        self.kubelet = Kubelet(
+            loop, profile.kubelet, Random(f"{seed}/kubelet"), listener, self._freed, self._gone
+        )  # fmt: skip
         self.scheduler = Scheduler(loop, profile.scheduler, listener, self.kubelet.bind, self._preempt)
         self.withhold: Callable[[Pod], bool] = lambda _: False  # a fault keeps a new pod from being scheduled
         self._priorities = {each.namespace: each.priority for each in profile.tenants if each.priority}
@@ -54,7 +56,8 @@ class Cluster:
             random = Random(f"{seed}/autoscaler")
             self.autoscaler = Autoscaler(
                 loop, profile.autoscaler, profile.pools, random,
-                scheduler=self.scheduler, cloud=self, listener=listener, has_machine=self.spot.has_machine,
+                scheduler=self.scheduler, nodes=self.pool_nodes, add_node=self.add_node, remove_node=self.remove_node,
+                listener=listener, has_machine=self.spot.has_machine,
             )  # fmt: skip
         for pool in profile.pools:
             for _ in range(pool.initial):
@@ -107,8 +110,7 @@ class Cluster:
         if self.pods.pop(pod.name, None) is not None:
             self.kubelet.delete(pod, 0.0)
 
-    def gone(self, pod: Pod) -> None:
-        """Drop a pod whose object was removed (`DepartureListener`)."""
+    def _gone(self, pod: Pod) -> None:
         self.pods.pop(pod.name, None)
 
     def _preempt(self, victim: Pod, pod: Pod, node: Node) -> None:
@@ -117,8 +119,8 @@ class Cluster:
             self.listener.pod_changed(victim, Change.PREEMPTED, f"Preempted by {pod.name} on node {node.name}")
             self.kubelet.delete(victim)
 
-    def freed(self, node: Node) -> None:
-        """Let others use what a pod has freed (`DepartureListener`)."""
+    def _freed(self, node: Node) -> None:
+        """Let others use what a pod has freed."""
         if not node.pods:
             node.idle_since = self._loop.now
             if self.autoscaler is not None:
@@ -167,7 +169,7 @@ class Cluster:
         """The device plugin registers a node's GPUs."""
         if node.gone is not None or node.lost is not None:
             return
-        node.install_drivers(self._loop.now)
+        node.install_drivers()
         if not node.pods:
             node.idle_since = self._loop.now
         self.listener.node_changed(node)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from random import Random
-from typing import Protocol
 
 from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import DISRUPTED_BY_SHUTDOWN, Node, Pod
@@ -21,18 +20,6 @@ _TOO_LONG = "Pod was active on the node longer than the specified deadline"
 GRACE_S = 30.0  # default terminationGracePeriodSeconds
 
 
-class DepartureListener(Protocol):
-    """Notified when pods leave their node."""
-
-    def freed(self, node: Node) -> None:
-        """A pod left the node and freed its resources."""
-        ...
-
-    def gone(self, pod: Pod) -> None:
-        """The pod's object was removed."""
-        ...
-
-
 class Kubelet:
     """The kubelets of all nodes, which share settings and a random stream.
 
@@ -45,13 +32,15 @@ class Kubelet:
         settings: Settings,
         random: Random,
         listener: ClusterListener,
-        departures: DepartureListener,
+        freed: Callable[[Node], None],
+        gone: Callable[[Pod], None],
     ) -> None:
         self._loop = loop
         self.settings = settings
         self._random = random
         self._listener = listener
-        self._departures = departures
+        self._freed = freed  # called when a pod left its node
+        self._gone = gone  # called when a pod's object was removed
         self.pull_factor = 1.0  # multiplies the duration of pulls
         self.hold: Callable[[Pod], bool] = lambda _: False  # a fault keeps a pod from starting
         self.undo: Callable[[Pod], bool] = lambda _: False  # or ends it instead of its work
@@ -188,7 +177,7 @@ class Kubelet:
             pod.exit_code, pod.reason, pod.phase = SIGKILLED, "Error", "Failed"
         pod.grace_s = 0.0
         self._listener.pod_changed(pod, Change.GONE)
-        self._departures.gone(pod)
+        self._gone(pod)
         if lost:
             self._leave(pod)
 
@@ -205,7 +194,7 @@ class Kubelet:
         node = pod.node
         if node is not None and node.pods.get(pod.name) is pod:
             node.give_back(pod)
-            self._departures.freed(node)
+            self._freed(node)
         if pod.on_over is not None:
             pod.on_over(pod)
 

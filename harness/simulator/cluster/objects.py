@@ -137,7 +137,7 @@ class Node:
 
     __slots__ = (
         "complete", "cordoned", "cpu", "cpu_free", "created", "deallocated", "free", "gone", "gpu", "gpu_free",
-        "gpus_since", "idle_since", "images", "index", "labels", "lost", "memory", "memory_free", "name", "pods",
+        "idle_since", "images", "index", "labels", "lost", "memory", "memory_free", "name", "pods",
         "pods_free", "pool", "processor", "pull_free", "ready", "special", "taints", "unreachable", "version", "words",
     )  # fmt: skip
 
@@ -151,7 +151,6 @@ class Node:
         self.taints: tuple[Taint, ...] = taints_of(pool)
         self.created = loop.now
         self.ready: float | None = None
-        self.gpus_since: float | None = None  # when its GPUs could be allocated, where that was later
         self.lost: float | None = None  # when its machine died, of which the cluster learns later
         self.unreachable: float | None = None  # since when it counts as lost
         self.deallocated = False  # its machine is off but not gone
@@ -198,10 +197,9 @@ class Node:
         """Its GPUs can't be allocated yet."""
         self.gpu = self.gpu_free = 0
 
-    def install_drivers(self, now: float) -> None:
+    def install_drivers(self) -> None:
         """From now on its GPUs can be allocated."""
         self.gpu = self.gpu_free = self.pool.gpu
-        self.gpus_since = now
 
     def take(self, pod: Pod) -> None:
         """Reserve the pod's requests."""

@@ -1,33 +1,25 @@
 """The cloud's side of spot machines: when it takes one back, and when it has one to give."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol
 
 from harness.simulator.cluster.objects import Node
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Pool
 
 
-class Evicting(Protocol):
-    """A cluster that machines are taken from."""
-
-    def pool_nodes(self, pool: Pool) -> list[Node]:
-        """The current nodes of a pool."""
-        ...
-
-    def evict_node(self, node: Node) -> None:
-        """Announce that a machine is taken back; no effect if that was announced before."""
-        ...
-
-
 class SpotMarket:
-    """Takes machines back at random, by a script, or when their price exceeds the maximum."""
+    """Takes machines back at random, by a script, or when their price exceeds the maximum.
 
-    def __init__(self, loop: EventLoop, random: Random, cluster: Evicting) -> None:
+    `nodes` gives the current nodes of a pool; `evict` announces that a machine is taken back.
+    """
+
+    def __init__(
+        self, loop: EventLoop, random: Random, nodes: Callable[[Pool], list[Node]], evict: Callable[[Node], None]
+    ) -> None:
         self._loop = loop
         self._random = random
-        self._cluster = cluster
+        self._nodes, self._evict = nodes, evict
         self._sold_out_until: dict[str, float] = {}
 
     def begin(self, pools: Sequence[Pool]) -> None:
@@ -72,7 +64,7 @@ class SpotMarket:
 
     def _end_of_life(self, node: Node, ready: float | None) -> None:
         if node.ready == ready:  # else it was taken back before, and is there again
-            self._cluster.evict_node(node)
+            self._evict(node)
 
     def _too_dear(self, pool: Pool) -> bool:
         eviction = pool.eviction
@@ -81,11 +73,11 @@ class SpotMarket:
         return eviction.prices.at(self._loop.now) > eviction.max_price
 
     def _take_oldest(self, pool: Pool) -> None:
-        nodes = [each for each in self._cluster.pool_nodes(pool) if each.schedulable and each.lost is None]
+        nodes = [each for each in self._nodes(pool) if each.schedulable and each.lost is None]
         if nodes:
-            self._cluster.evict_node(min(nodes, key=lambda node: node.index))
+            self._evict(min(nodes, key=lambda node: node.index))
 
     def _reprice(self, pool: Pool) -> None:
         if self._too_dear(pool):
-            for node in self._cluster.pool_nodes(pool):
-                self._cluster.evict_node(node)
+            for node in self._nodes(pool):
+                self._evict(node)

@@ -8,38 +8,15 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from harness.model import PodSpans
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.executions import simulate_executions
 from harness.simulator.fast.recorder import Recorder
-from harness.simulator.fast.records import Arrival, Compact, Record
+from harness.simulator.fast.records import Arrival, Compact
 from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
 from harness.simulator.fast.submitting import is_argo, pipelines, workflows
 from harness.simulator.faults import inject
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
-
-
-def simulate(
-    profile: Profile,
-    package: bytes,
-    arrivals: Sequence[Arrival],
-    *,
-    faults: Sequence[FaultPlan] = (),
-    seed: int = 0,
-    origin_at: int = 0,
-    drain_s: float = 86_400.0,
-    sample_s: float = SAMPLE_S,
-) -> Iterator[Record]:
-    """As `simulate_compactly`, with each span as a record of its own."""
-    for each in simulate_compactly(
-        profile, package, arrivals,
-        faults=faults, seed=seed, origin_at=origin_at, drain_s=drain_s, sample_s=sample_s,
-    ):  # fmt: skip
-        if isinstance(each, PodSpans):
-            yield from each.spans()
-        else:
-            yield each
 
 
 def simulate_compactly(

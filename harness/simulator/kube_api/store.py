@@ -41,10 +41,6 @@ class ObjectVersion:
             document["metadata"] = {**document["metadata"], "resourceVersion": str(self.version)}
         return document
 
-    def typed_manifest(self, resource: Resource) -> Manifest:
-        """The whole object, as sent by itself."""
-        return {"kind": resource.kind, "apiVersion": resource.api_version, **self.manifest(resource)}
-
     def encoded(self, resource: Resource) -> bytes:
         """`manifest` as JSON, rendered once for all readers."""
         if self._rendered is None:

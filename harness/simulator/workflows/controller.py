@@ -62,7 +62,6 @@ class Controller:
         self.throttler = Throttler(settings.parallelism, settings.namespace_parallelism)
         self.limited: Callable[[], None] | None = None  # called after `limit_to`
         self.workflows: dict[Key, Workflow] = {}
-        self.running = 0
         self._cluster = cluster
         self._changed = changed
         self.pods = WorkflowPods(
@@ -95,8 +94,6 @@ class Controller:
         """Delete a workflow and its pods; no effect if it was deleted before."""
         if self.workflows.pop(workflow.key, None) is None:
             return
-        if workflow.started is not None and not workflow.over:
-            self.running -= 1
         self._release(workflow)
         workflow.stopping = True
         for _, step in workflow.made():
@@ -192,7 +189,6 @@ class Controller:
         workflow.started = self._loop.now
         if workflow.finished is None:
             workflow.phase, workflow.message = RUNNING, ""
-        self.running += 1
         return True
 
     def _admits(self, workflow: Workflow) -> bool:
@@ -210,7 +206,6 @@ class Controller:
             if pod is not None and pod.name in self._cluster.pods:  # not deleted meanwhile
                 self._cluster.listener.pod_changed(pod, Change.LABELLED)
         self.client.cleanup.add(self._requests.end)
-        self.running -= 1
         self._release(workflow)
         for pod in workflow.discarded():
             self._cluster.forget(pod)

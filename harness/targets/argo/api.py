@@ -12,8 +12,8 @@ import orjson
 
 from harness.model.argo.manifest import GROUP_VERSION
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, redirection
-from harness.targets.answers import JSON, REDIRECT_HINT, document, error_text, hint_for, refusal_hint
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
+from harness.targets.answers import JSON, demand_access, document, error_text, hint_for, refusal_hint
 from harness.targets.kube_service import is_unserved
 
 MERGE_PATCH = {"content-type": "application/merge-patch+json"}
@@ -153,15 +153,12 @@ def _controller_images(deployments: Mapping[str, Any]) -> list[str]:
 
 
 def _refuse_strangers(answer: HttpAnswer, where: str) -> None:
-    if answer.status in {_UNAUTHORIZED, _FORBIDDEN}:
-        said = error_text(answer)
-        raise TargetUnreachableError(
-            f"{where} is refused: {answer.status} {said}",
-            f"{refusal_hint(said, 'PIPESWARM_TOKEN or ARGO_TOKEN')}; "
-            "for a cluster of your kubeconfig give --host kubeconfig",
-        )
-    if answer.status // 100 == 3:
-        raise TargetUnreachableError(f"{where} answered {answer.status}, {redirection(answer)}", REDIRECT_HINT)
+    demand_access(answer, where, error_text, _access_hint)
+
+
+def _access_hint(said: str) -> str:
+    hint = refusal_hint(said, "PIPESWARM_TOKEN or ARGO_TOKEN")
+    return f"{hint}; for a cluster of your kubeconfig give --host kubeconfig"
 
 
 def read_template(exchange: Exchange, paths: Paths, kind: str, name: str) -> dict[str, Any]:

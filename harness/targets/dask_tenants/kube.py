@@ -19,7 +19,7 @@ from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import COMPUTING, FAILED, QUEUED, SUCCEEDED
 from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
-from harness.targets.answers import JSON, MOST_TEXT, document, error_text
+from harness.targets.answers import JSON, MOST_TEXT, demand_access, document, error_text
 from harness.targets.completed_run import CompletedRun, Part
 from harness.targets.dask_tenants.objects import (
     CLUSTER,
@@ -47,6 +47,7 @@ _CLOSING_S = 120.0  # a pod has 30 s to end
 _NEEDED = {"daskclusters", "daskautoscalers"}
 _QUOTA = re.compile(r"exceeded quota: ([^,]+)")
 _UNCOUNTED = re.compile(r"status unknown for quota: ([^,]+)")  # the quota, or the type it counts, is new
+_ACCESS_HINT = "give a bearer token with --token-file, or --host kubeconfig"
 _OPERATOR_HINT = (
     "install it: helm install --repo https://helm.dask.org --create-namespace -n dask-operator --generate-name "
     "dask-kubernetes-operator; for the cluster of your kubeconfig give --host kubeconfig"
@@ -92,11 +93,7 @@ class KubeTenants:
     def set_up(self, exchange: Exchange) -> SetUp:
         """Check that the operator's types are there; see `Target.set_up`."""
         answer = exchange(HttpRequest("GET", _ROOT))
-        if answer.status in {401, 403}:
-            raise TargetUnreachableError(
-                f"GET {_ROOT} is refused: {answer.status} {error_text(answer)}",
-                "give a bearer token with --token-file, or --host kubeconfig",
-            )
+        demand_access(answer, f"GET {_ROOT}", error_text, lambda _: _ACCESS_HINT)
         found = {str(each.get("name")) for each in (document(answer) or {}).get("resources") or ()}
         if answer.status != 200 or not found >= _NEEDED:
             raise TargetUnreachableError(

@@ -9,7 +9,7 @@ import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
-from harness.targets.answers import JSON, hint_for, refusal_hint
+from harness.targets.answers import JSON, demand_access, hint_for, refusal_hint
 from harness.targets.hetida.answers import error_text
 
 _PINGS = 3
@@ -38,9 +38,7 @@ def _timed(exchange: Exchange, path: str, kind: str) -> float:
     begun = time.perf_counter()
     answer = exchange(HttpRequest("GET", path))
     taken_s = time.perf_counter() - begun
-    if answer.status in {401, 403}:
-        said = error_text(answer)
-        raise TargetUnreachableError(f"GET {path} is refused: {answer.status} {said}", refusal_hint(said))
+    demand_access(answer, f"GET {path}", error_text, refusal_hint)
     if answer.status // 100 != 2:
         text = error_text(answer)
         raise TargetUnreachableError(

@@ -6,7 +6,7 @@ The pipeline is uploaded once, named by the digest of its content, and runs are 
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -257,37 +257,34 @@ def _created_since(at: int) -> str:
     return _filter("GREATER_THAN_EQUALS", "created_at", timestamp_value=stamp)
 
 
-def _by_name(name: str, namespace: str) -> dict[str, str]:
-    return {"filter": _filter("EQUALS", "display_name", string_value=name), "namespace": namespace}
-
-
-def _experiment(api: Api, name: str, namespace: str) -> str:
-    """The experiment's id; created if absent. Another client may create it in between: the server answers 409."""
-    query = _by_name(name, namespace)
-    found = api.get("/experiments", query).get("experiments")
+def _found_or_made(
+    api: Api, collection: str, name: str, namespace: str, make: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """The first object of this name, or a new one. Another client may make it in between: the server answers 409."""
+    query = {"filter": _filter("EQUALS", "display_name", string_value=name), "namespace": namespace}
+    found = api.get(f"/{collection}", query).get(collection)
     if not found:
-        body = {"display_name": name} | ({"namespace": namespace} if namespace else {})
         try:
-            found = [api.post("/experiments", body)]
+            return make()
         except HttpError as error:
             if error.status != _ALREADY_EXISTS:
                 raise
-            found = api.get("/experiments", query)["experiments"]
-    return str(found[0]["experiment_id"])
+            found = api.get(f"/{collection}", query)[collection]
+    return dict(found[0])
+
+
+def _experiment(api: Api, name: str, namespace: str) -> str:
+    """The experiment's id; created if absent."""
+    body = {"display_name": name} | ({"namespace": namespace} if namespace else {})
+    found = _found_or_made(api, "experiments", name, namespace, lambda: api.post("/experiments", body))
+    return str(found["experiment_id"])
 
 
 def _uploaded(api: Api, name: str, namespace: str, package: bytes) -> str:
     """The id of the pipeline called `name`, which contains its content's digest; uploaded if absent."""
-    query = _by_name(name, namespace)
-    found = api.get("/pipelines", query).get("pipelines")
-    if not found:
-        try:
-            found = [api.upload(package, {"name": name, "namespace": namespace})]
-        except HttpError as error:
-            if error.status != _ALREADY_EXISTS:
-                raise
-            found = api.get("/pipelines", query)["pipelines"]
-    return str(found[0]["pipeline_id"])
+    query = {"name": name, "namespace": namespace}
+    found = _found_or_made(api, "pipelines", name, namespace, lambda: api.upload(package, query))
+    return str(found["pipeline_id"])
 
 
 def _spec(version: Mapping[str, Any]) -> Mapping[str, Any]:

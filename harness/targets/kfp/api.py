@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest, redirection
+from harness.model.http import LONG_ANSWER, Exchange, HttpAnswer, HttpRequest
 from harness.targets import answers
-from harness.targets.answers import JSON, REDIRECT_HINT, hint_for, refusal_hint
+from harness.targets.answers import JSON, demand_access, hint_for, refusal_hint
 
 ROOT = "/apis/v2beta1"
 _MESSAGES = ("message", "error_message", "error")  # the second one is that of an upload
@@ -85,13 +85,7 @@ class Api:
     def _call(self, request: HttpRequest) -> dict[str, Any]:
         answer = self._exchange(request)
         where = f"{request.method} {request.path.partition('?')[0]}"
-        if answer.status in {401, 403}:
-            raise TargetUnreachableError(
-                f"{where} is refused: {answer.status} {error_text(answer)}",
-                _RIGHT_HINT if _NO_RIGHT in error_text(answer) else refusal_hint(error_text(answer)),
-            )
-        if answer.status // 100 == 3:
-            raise TargetUnreachableError(f"{where} answered {answer.status}, {redirection(answer)}", REDIRECT_HINT)
+        demand_access(answer, where, error_text, _access_hint)
         parsed = answers.document(answer)
         if answer.status == 404 and "/pipelines/" in request.path and parsed is not None:
             raise ConfigError(f"{where}: {error_text(answer)}", "look up --pipeline-id and --version-id in the KFP UI")
@@ -110,6 +104,10 @@ class Api:
                 "is --host the KFP API (often https://…/pipeline), and not a login page or another service?",
             )
         return parsed
+
+
+def _access_hint(said: str) -> str:
+    return _RIGHT_HINT if _NO_RIGHT in said else refusal_hint(said)
 
 
 def _encoded(query: Mapping[str, str]) -> str:

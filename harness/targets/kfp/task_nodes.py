@@ -25,20 +25,20 @@ def task_nodes(entries: Sequence[Entry]) -> tuple[str, dict[int, str]]:
     return (workflow, found) if len(found) > 1 else ("", {})
 
 
-def children(entry: Entry) -> list[str]:
+def _children(entry: Entry) -> list[str]:
     """The ids of what follows an entry."""
-    return [str(each.get("task_id") or each.get("pod_name") or "") for each in entry.get("child_tasks") or ()]
+    return [str(each.get("pod_name") or "") for each in entry.get("child_tasks") or ()]
 
 
-def display_name(entry: Entry) -> str:
+def _display_name(entry: Entry) -> str:
     """The last part of the node's name."""
     return str(entry.get("display_name") or "")
 
 
 def _workflow(entries: Sequence[Entry]) -> str:
     """The workflow's name: the display name of its own node, with which all ids begin."""
-    prefixes = {child.rpartition("-")[0] for entry in entries for child in children(entry)}
-    return next((name for name in map(display_name, entries) if name in prefixes), "")
+    prefixes = {child.rpartition("-")[0] for entry in entries for child in _children(entry)}
+    return next((name for name in map(_display_name, entries) if name in prefixes), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class _Search:
         self._by_display: dict[str, list[int]] = {}
         self._preceding: dict[str, list[int]] = {}  # entries by the id of a follower
         for k, entry in enumerate(entries):
-            self._by_display.setdefault(display_name(entry), []).append(k)
-            for child in children(entry):
+            self._by_display.setdefault(_display_name(entry), []).append(k)
+            for child in _children(entry):
                 self._preceding.setdefault(child, []).append(k)
         self._suffixes: dict[str, list[str]] = {}  # of attempts and items, by the display name that they extend
         for display in self._by_display:
@@ -91,8 +91,8 @@ class _Search:
         return found
 
     def _following(self, k: int, name: str) -> Iterator[_Place]:
-        for child in children(self._entries[k]):
-            for candidates in self._candidates(name, display_name(self._entries[k])):
+        for child in _children(self._entries[k]):
+            for candidates in self._candidates(name, _display_name(self._entries[k])):
                 if child in candidates:
                     yield _Place(*candidates[child], before=k)
                     break
@@ -123,7 +123,7 @@ class _Search:
         for candidates in self._candidates(place.name, place.display):
             for child in candidates:
                 for k in self._preceding.get(child, ()):
-                    if k not in found and display_name(self._entries[k]) == place.display:
+                    if k not in found and _display_name(self._entries[k]) == place.display:
                         return k
         return None
 

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from harness.model.argo.nodes import DRIVER_SUFFIX, EXECUTOR, parent_of_node, task_of_node
+from harness.model.argo.nodes import DRIVER_SUFFIX, parent_of_node, task_of_node
 from harness.model.phases import SKIPPED
-from harness.targets.kfp.task_nodes import Entry, children, display_name, task_nodes
+from harness.targets.kfp.task_nodes import Entry, task_nodes
 from harness.targets.target import TaskDetail
 
-_EXECUTOR = re.compile(rf"{EXECUTOR}(\(\d+\))?")
 _GROUP = re.compile(r"(condition|condition-branches|for-loop|exit-handler)-\d+")
 _PIPELINE = "root"
 
@@ -26,7 +25,7 @@ def tasks_of(run: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
     """The tasks in the API's answer for a run, by start: each attempt once, without the groups that contain tasks."""
     entries = [each for each in (run.get("run_details") or {}).get("task_details") or () if each.get("task_id")]
     workflow, nodes = task_nodes(entries)
-    named = list(_by_node(entries, workflow, nodes) if nodes else _by_link(entries))
+    named = list(_by_node(entries, workflow, nodes))
     driven = {name.removesuffix(DRIVER_SUFFIX) for _, name in named if name.endswith(DRIVER_SUFFIX)}
     tasks = [_task(entry, name, driven) for entry, name in named]
     return tuple(sorted(tasks, key=lambda task: (task.started_at, task.name, task.id)))
@@ -40,27 +39,6 @@ def _by_node(entries: Sequence[Entry], workflow: str, nodes: Mapping[int, str]) 
         outermost = parent_of_node(parent_of_node(node)) == workflow
         if node not in containers and not _GROUP.fullmatch(name) and not (outermost and name == _PIPELINE):
             yield entries[k], name
-
-
-def _by_link(entries: Sequence[Entry]) -> Iterator[tuple[Entry, str]]:
-    """The same where entries refer to each other by their own ids, as the API's definition also allows."""
-    parents = dict(_parents(entries))
-    names = {str(each["task_id"]): display_name(each) for each in entries}
-    # A node that contains an executor is represented by that executor.
-    inner = {parents.get(str(each["task_id"]), "") for each in entries if _EXECUTOR.fullmatch(display_name(each))}
-    for each in entries:
-        task, name = str(each["task_id"]), display_name(each)
-        if task in parents and task not in inner and not _GROUP.fullmatch(name):
-            yield each, (_EXECUTOR.fullmatch(name) and names.get(parents[task])) or name
-
-
-def _parents(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """(task, parent) pairs: children are named in the parent, or the parent in the child."""
-    for each in entries:
-        yield from ((child, str(each["task_id"])) for child in children(each))
-    for each in entries:
-        if each.get("parent_task_id"):
-            yield str(each["task_id"]), str(each["parent_task_id"])
 
 
 def _task(entry: Entry, name: str, driven: set[str]) -> TaskDetail:

@@ -13,13 +13,14 @@ from harness.model.phases import (
     STARTING,
     UNSCHEDULABLE,
 )
-from harness.simulator.fast import Arrival, simulate, simulation
+from harness.simulator.fast import Arrival, simulation
 from harness.simulator.platform import Platform
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load
 from tests.support.injection.case import ORIGIN_AT
 from tests.support.injection.packages import on_gpus
+from tests.support.simulated import simulate
 from tests.support.timelines import Story
 
 RUNS = 60

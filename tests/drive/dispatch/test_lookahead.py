@@ -190,7 +190,7 @@ def test_without_the_capability_or_the_knowledge_nothing_is_made_in_advance(targ
     assert client.told == [("sent", b"0"), ("sent", b"1"), ("sent", b"2")]
 
 
-@pytest.mark.parametrize(("bound", "value"), [("_MOST", 7), ("_MOST_BYTES", 10), ("_UNKNOWN", 2**22)])
+@pytest.mark.parametrize(("bound", "value"), [("_MOST_REQUESTS", 7), ("_MOST_BYTES", 10), ("_UNKNOWN", 2**22)])
 def test_the_number_and_the_bytes_of_what_waits_are_bounded(bound, value, monkeypatch):
     monkeypatch.setattr(lookahead, bound, value)
     client, seen = Client(), []

@@ -122,7 +122,7 @@ def test_only_when_neither_takes_the_records_is_sending_stopped(disk):
 
 
 def test_a_long_batch_ends_with_a_record(disk, monkeypatch):
-    monkeypatch.setattr(module, "_MOST", 5)
+    monkeypatch.setattr(module, "_MOST_MESSAGE_BYTES", 5)
     delivery = Delivery(disk, 0.0)
     for line in (ONE, TWO, THREE):
         delivery.add(line)
@@ -169,7 +169,7 @@ def test_that_a_worker_is_over_is_said_after_all_records_were_sent(disk):
 
 
 def test_a_batch_is_measured_from_where_it_begins(disk, monkeypatch):
-    monkeypatch.setattr(module, "_MOST", len(THREE))
+    monkeypatch.setattr(module, "_MOST_MESSAGE_BYTES", len(THREE))
     delivery = Delivery(disk, 0.0)
     for now, line in enumerate((ONE, TWO, THREE)):
         delivery.add(line)

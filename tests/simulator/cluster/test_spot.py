@@ -139,7 +139,10 @@ class Evicted:
 def test_a_machine_that_is_back_lives_as_long_as_a_new_one() -> None:
     loop = EventLoop()
     cluster = Evicted(loop)
-    market, node = SpotMarket(loop, Thousand(), cluster), Node("machine", 1, spot(rate=6.0), loop)
+    market, node = (
+        SpotMarket(loop, Thousand(), cluster.pool_nodes, cluster.evict_node),
+        Node("machine", 1, spot(rate=6.0), loop),
+    )
     for ready_s in (0.0, 500.0):
         loop.run(ready_s)
         node.ready = ready_s

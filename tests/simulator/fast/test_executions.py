@@ -7,9 +7,10 @@ import pytest
 
 from harness.model import Event, Outcome, Scenario, Span, Submission
 from harness.model.phases import COMPUTING, RUN, SERVICE_PHASES, SUCCEEDED
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival
 from harness.simulator.faults import parse_fault
 from harness.simulator.profile.file import load_profile
+from tests.support.simulated import simulate
 
 PACKAGE = (Path(__file__).parents[3] / "harness/targets/anomaly_detection.json").read_bytes()
 

@@ -8,10 +8,11 @@ import yaml
 from harness.model import Event, Scenario, Span
 from harness.model.errors import ConfigError
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival
 from harness.simulator.profile import Controller, Step
 from tests.support.argo_platform import WORK
 from tests.support.platforms import profile
+from tests.support.simulated import simulate
 
 STEP = Step(duration=fixed(5.0), **WORK)
 

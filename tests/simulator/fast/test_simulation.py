@@ -20,11 +20,12 @@ from harness.model.phases import (
     UNSCHEDULABLE,
 )
 from harness.simulator.engine.distributions import Amount, Uniform, fixed
-from harness.simulator.fast import Arrival, Record, simulate
+from harness.simulator.fast import Arrival, Record
 from harness.simulator.faults import parse_fault
 from harness.simulator.profile import Quota, Step
 from harness.simulator.profile.file import load_profile
 from tests.support.platforms import UNCACHED, pool, profile
+from tests.support.simulated import simulate
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 

@@ -5,13 +5,14 @@ import pytest
 from harness.analysis.capacity.autoscaling import TAKEN_BACK
 from harness.model import Event, Node, Scenario
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival
 from harness.simulator.kube_objects.pod_status import render_status
 from harness.simulator.kube_objects.snapshots import pod_snapshot
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Eviction, Pool, Profile, Step
 from harness.simulator.profile.prices import PriceSeries
 from tests.support.platforms import UNCACHED, pool, profile, submit, upload
+from tests.support.simulated import simulate
 
 STEP = Step(duration=fixed(200.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
 

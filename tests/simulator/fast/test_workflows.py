@@ -7,10 +7,11 @@ from harness.model import Event, PodSpans, Scenario, Span, Submission
 from harness.model.errors import ConfigError
 from harness.model.phases import OF_TASK
 from harness.simulator.engine.distributions import Amount, Fixed, fixed
-from harness.simulator.fast import Arrival, simulate, simulate_compactly
+from harness.simulator.fast import Arrival, simulate_compactly
 from harness.simulator.profile import Step
 from tests.support.argo_platform import FAILS, WORK, dag, recorded, task
 from tests.support.platforms import profile
+from tests.support.simulated import simulate
 
 TAKES_5_S = Step(duration=fixed(5.0), **WORK)
 

@@ -118,7 +118,8 @@ class Shown:
         (resource,) = (
             each for each in self.view.store.resources if each.plural == plural and each.listing is None
         )  # fmt: skip
-        return [each.typed_manifest(resource) for each in self.view.store.objects(resource)]
+        kind = {"kind": resource.kind, "apiVersion": resource.api_version}
+        return [kind | each.manifest(resource) for each in self.view.store.objects(resource)]
 
 
 @pytest.fixture(scope="module")
