@@ -4,6 +4,7 @@ import argparse
 import itertools
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def _bad_columns(header: Sequence[str], rule: Rule) -> Iterator[BadCell]:
         yield BadCell(1, name, name, f"unknown column; columns are {', '.join(rule.columns)}")
     for name in sorted(rule.required - set(header)):
         yield BadCell(1, name, "", "the column is missing")
-    for name in sorted({name for name in header if header.count(name) > 1}):
+    for name in sorted(name for name, count in Counter(header).items() if count > 1):
         yield BadCell(1, name, name, "the column is given twice")
 
 

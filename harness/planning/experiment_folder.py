@@ -1,8 +1,8 @@
 """An experiment's folder: each result is kept as soon as it is known, so that an interrupted experiment continues."""
 
 import json
+import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,15 +25,13 @@ def carry_out(plan: ExperimentFile, folder: Path, test: Tester, report: Callable
     Raises:
         ConfigError: the folder can't be written, is damaged, or holds another experiment.
     """
-    results = _resume(folder, plan.digest)
+    fresh, results = not folder.exists(), _resume(folder, plan.digest)
     while points := likely_points(plan.experiment, results, test.width):
         try:
             result = test.first(points)
         except ConfigError:
-            if not results:
-                (folder / _DIGEST).unlink()
-                with suppress(OSError):  # something else is in it
-                    folder.rmdir()
+            if fresh and not results:
+                shutil.rmtree(folder)
             raise
         with (folder / RESULTS).open("a", encoding="utf-8") as out:
             out.write(json.dumps(asdict(result)) + "\n")

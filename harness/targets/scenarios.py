@@ -1,6 +1,7 @@
 """Scenario CSVs, read against the target's inputs: every cell is converted before the first arrival."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -125,7 +126,7 @@ def _header_errors(header: Sequence[str], inputs: Sequence[Input], mode: ParamMo
     for key in _KEYS:
         if key not in header:
             yield f"row 1: the column {key} is missing{_nearest(key, header, 'is it')}"
-    for name in sorted({name for name in header if header.count(name) > 1}):
+    for name in sorted(name for name, count in Counter(header).items() if count > 1):
         yield f"row 1, column {name}: given twice"
     known = {i.name: i for i in inputs}
     if mode.json_into:

@@ -11,6 +11,8 @@ from harness.model.errors import ConfigError
 
 _MAX_CELL = 2**31 - 1  # the platform limits the length of a value; the standard library would at 128 KiB
 
+_MOST_COLUMNS = 10_000
+
 
 def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV (RFC 4180), each with the number of the line on which it begins.
@@ -33,6 +35,9 @@ def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
                 number, last = last + 1, rows.line_num
                 if number == 1 and len(cells) == 1 and ";" in cells[0]:
                     raise ConfigError(f"{path} is semicolon-separated", "save it as CSV with commas")
+                if len(cells) > _MOST_COLUMNS:
+                    what = f"{path}, row {number} has {len(cells):,} cells, more than {_MOST_COLUMNS:,}"
+                    raise ConfigError(what, "give a CSV of scenarios, samples or measurements")
                 if cells:
                     yield number, cells
     except UnicodeDecodeError as error:

@@ -63,6 +63,7 @@ VERBS = {
     "simulate run --prepare": Verb(
         "kfp", lambda f, place: [*SIMULATE, "--runs-dir", place / OUT, "--pipeline", f, "--prepare", "retries=1,spot=aks"]
     ),
+    "simulate run --scenarios": Verb("json", lambda f, place: [*SIMULATE, "--runs-dir", place / OUT, "--scenarios", f]),
     "simulate run --workflow": Verb("argo", lambda f, place: [*SIMULATE, "--runs-dir", place / OUT, "--workflow", f]),
     "simulate run --with": Verb(
         "argo",
@@ -98,6 +99,7 @@ DOCUMENTS: dict[str, dict[str, bytes]] = {  # by the kind of files that resemble
         "byte order mark": b"\xef\xbb\xbf" + IR, "cut": IR[: len(IR) // 2], "two pipelines": IR + b"\n---\n" + IR,
         "a list behind it": IR + b"\n---\n[1]\n", "a manifest behind it": IR + b"\n---\n" + MANIFEST,
         "an odd platform": IR + b"\n---\nplatforms: {kubernetes: {deploymentSpec: {executors: {exec-train: 3}}}}\n",
+        "an endless limit": json.dumps(PIPELINE).replace('"cpuLimit": 1.0', '"cpuLimit": 1e308').encode(),
         "nothing in it": b"pipelineInfo: {name: [1]}\nroot: {dag: {tasks: []}}",
         "long name": json.dumps({"pipelineInfo": {"name": "x" * 5000}, "root": {"dag": {"tasks": {"y" * 5000: 3}}}}).encode(),
     },
@@ -145,9 +147,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+def _clear(path: Path) -> None:
+    if path.is_file():
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def demand_refused_or_done(name: str, content: bytes, place: Path) -> None:
     """It works, or it is refused in one sentence and leaves nothing behind."""
     (place / "hostile.yaml").write_bytes(content)
+    _clear(place / OUT)
     said = io.StringIO()
     with redirect_stderr(said), redirect_stdout(io.StringIO()):
         try:
@@ -155,8 +164,6 @@ def demand_refused_or_done(name: str, content: bytes, place: Path) -> None:
         except SystemExit as ended:  # of argparse
             code = int(ended.code or 0)
     left = [each for each in (place / OUT, *(place / OUT).glob("*")) if each.is_file() or each.parent.name == OUT]
-    shutil.rmtree(place / OUT, ignore_errors=True)
-    (place / OUT).unlink(missing_ok=True)
     assert code in {ExitCode.OK, ExitCode.BAD_CONFIG, ExitCode.SLO_FAILED, ExitCode.INVALID}, said.getvalue()
     if code == ExitCode.BAD_CONFIG and "bad cell" not in said.getvalue():
         errors = [line for line in said.getvalue().splitlines() if "error: " in line]

@@ -25,6 +25,7 @@ def test_rows_come_by_column_with_their_line(tmp_path):
         (b"runs\n1,5\n", "line 2: 2 cells, but the header has 1"),
         (b"runs\n\xff\n", "not UTF-8"),
         (b'runs\n"1"2\n', "not a CSV"),
+        (b"," * 10_000, "row 1 has 10,001 cells, more than 10,000"),
     ],
 )
 def test_errors_in_a_table_name_the_place(tmp_path, content, said):

@@ -42,7 +42,7 @@ def reading() -> Iterator[None]:
     """
     try:
         yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise _no_spec(f"invalid v2 pipeline spec: {error}") from error
 
 
