@@ -1,5 +1,6 @@
 """Pipelines in pipelines, exit handlers, and tasks without an executor: how they end, and what comes after."""
 
+import json
 from typing import Any
 
 import pytest
@@ -96,3 +97,54 @@ def test_reading_an_output_is_waiting_for_it(tmp_path: Any) -> None:
     }}}}  # fmt: skip
     (run,), _ = ran(tmp_path, yaml.safe_dump(spec).encode())
     assert run.finished == pytest.approx(2.0)  # one second after the other
+
+
+@dsl.component(base_image="busybox")
+def face_of(data: dsl.Input[dsl.Dataset]) -> str:
+    return "heads"
+
+
+@dsl.component(base_image="busybox")
+def total(faces: list) -> int:  # type: ignore[type-arg]  # what the SDK reads
+    return len(faces)
+
+
+def test_an_importer_is_one_pod_without_a_driver(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def importing():
+        data = dsl.importer(artifact_uri="s3://bucket/rows", artifact_class=dsl.Dataset)
+        face_of(data=data.output)
+
+    (run,), (pods,) = ran(tmp_path, importing)
+    assert pods == {("dag-driver", ""): 1, ("importer", "importer"): 1, ("container-driver", "face-of"): 1,
+                    ("executor", "face-of"): 1}  # fmt: skip
+    assert run.state == "SUCCEEDED"
+
+
+def test_what_a_loop_collects_is_waited_for(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def gathering():
+        with dsl.ParallelFor(["a", "b", "c"]):
+            thrown = flip()
+        total(faces=dsl.Collected(thrown.outputs["face"]))
+
+    (run,), (pods,) = ran(tmp_path, gathering)
+    assert (pods["executor", "flip"], pods["executor", "total"]) == (3, 1)
+    assert (run.state, run.finished) == ("SUCCEEDED", pytest.approx(2.0))
+
+
+def test_a_notebook_is_a_step_like_others(tmp_path: Any) -> None:
+    notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "n.ipynb").write_text(json.dumps(notebook))
+
+    @dsl.notebook_component(notebook_path=str(tmp_path / "n.ipynb"), base_image="busybox")
+    def noted(rows: int):
+        dsl.run_notebook(rows=rows)
+
+    @dsl.pipeline
+    def studying():
+        noted(rows=7)
+
+    (run,), (pods,) = ran(tmp_path, studying)
+    assert pods["executor", "noted"] == 1
+    assert run.state == "SUCCEEDED"
