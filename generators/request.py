@@ -84,18 +84,13 @@ def _given(path: Path | None) -> Document | None:
 
 
 def _inferred(options: argparse.Namespace) -> _Inferred | None:
-    if options.from_pipeline is not None:
-        from generators.inference.parameter import draft_of
-        from generators.inference.pipeline import read_pipeline
-
-        parameters = read_pipeline(options.from_pipeline)
-        return _Inferred(draft_of(parameters), options.from_pipeline, Sources(), parameters=parameters)
-    if options.from_workflow_template is not None:
-        from generators.inference.argo import read_workflow_template
+    if target := options.from_pipeline or options.from_workflow_template:
+        from generators.inference import argo, pipeline
         from generators.inference.parameter import draft_of
 
-        parameters = read_workflow_template(options.from_workflow_template)
-        return _Inferred(draft_of(parameters), options.from_workflow_template, Sources(), parameters=parameters)
+        read = pipeline.read_pipeline if options.from_pipeline else argo.read_workflow_template
+        parameters = read(target)
+        return _Inferred(draft_of(parameters), target, Sources(), parameters=parameters)
     if options.from_workflow is not None:
         from generators.inference.workflow import read_workflow
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,7 +30,8 @@ _MOST_JOBS, _MOST_TASKS = 1_000_000, 4_000_000
 _MOST_BYTES, _MOST_JSON = 2**34, 2**28  # JSON is read as a whole
 _DEPENDENCIES = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")
 _PERCENT, _GIB = 100.0, 2.0**30
-_ALIBABA_2018 = ("task", "instances", "kind", "job", "status", "start", "end", "cpu", "memory")
+# The first one's memory is a share of some machine's.
+_ALIBABA_2018 = ("task", "instances", "kind", "job", "status", "start", "end", "cpu", "share")
 _ALIBABA_PAI = ("job", "task", "instances", "status", "start", "end", "cpu", "memory", "gpu", "gpu_type")
 # The names of a column, the first that a file has counts.
 _SUBMITTED = ("submit_time", "submitted_time", "submitted", "due_s", "start_time")
@@ -182,30 +184,17 @@ def _grouped(rows: Iterator[tuple[str, Task, float]], path: Path) -> list[Job]:
     return list(jobs.values())
 
 
-def _alibaba_2018(file: io.TextIOWrapper, path: Path) -> list[Job]:
+def _alibaba(columns: Sequence[str], file: io.TextIOWrapper, path: Path) -> list[Job]:
     def rows() -> Iterator[tuple[str, Task, float]]:
-        for row in (dict(zip(_ALIBABA_2018, cells, strict=False)) for cells in csv.reader(file)):
-            known = _DEPENDENCIES.fullmatch(row["task"])
+        for row in (dict(zip(columns, cells, strict=False)) for cells in csv.reader(file)):
+            if columns is _ALIBABA_PAI and row["start"] in {"", "start_time"}:  # it never started, or is the header
+                continue
+            known = _DEPENDENCIES.fullmatch(row["task"]) if columns is _ALIBABA_2018 else None
             needs = tuple(filter(None, known[2].split("_"))) if known else ()
-            started, name = _number(row["start"]), known[1] if known else row["task"]
-            lasts, cpu = max(0.0, _amount(row, "end") - started), _amount(row, "cpu") / _PERCENT
-            yield (
-                row["job"],
-                Task(name, lasts, cpu, instances=max(1, int(_amount(row, "instances"))), needs=needs),
-                started,
-            )
-
-    return _grouped(rows(), path)
-
-
-def _alibaba_pai(file: io.TextIOWrapper, path: Path) -> list[Job]:
-    def rows() -> Iterator[tuple[str, Task, float]]:
-        for row in (dict(zip(_ALIBABA_PAI, cells, strict=False)) for cells in csv.reader(file)):
-            if row["start"] not in {"", "start_time"}:  # it never started, or is the header
-                started = _number(row["start"])
-                requests = _amount(row, "cpu") / _PERCENT, _amount(row, "memory"), _amount(row, "gpu") / _PERCENT
-                lasts, instances = max(0.0, _amount(row, "end") - started), max(1, int(_amount(row, "instances")))
-                yield row["job"], Task(row["task"], lasts, *requests, instances), started
+            started, instances = _number(row["start"]), max(1, int(_amount(row, "instances")))
+            requests = _amount(row, "cpu") / _PERCENT, _amount(row, "memory"), _amount(row, "gpu") / _PERCENT
+            lasts = max(0.0, _amount(row, "end") - started)
+            yield row["job"], Task(known[1] if known else row["task"], lasts, *requests, instances, needs), started
 
     return _grouped(rows(), path)
 
@@ -299,6 +288,6 @@ def _instant(text: str) -> float:
 
 
 FORMATS: Mapping[str, Callable[[io.TextIOWrapper, Path], list[Job]]] = {
-    "alibaba-2018": _alibaba_2018, "alibaba-pai-2020": _alibaba_pai, "helios": _named, "acme": _named,
-    "philly": _philly, "wfformat": _wfformat, "csv": _named,
+    "alibaba-2018": partial(_alibaba, _ALIBABA_2018), "alibaba-pai-2020": partial(_alibaba, _ALIBABA_PAI),
+    "helios": _named, "acme": _named, "philly": _philly, "wfformat": _wfformat, "csv": _named,
 }  # fmt: skip

@@ -39,14 +39,12 @@ def duration(value: Any) -> str:
     return f"{_shown(value)} is not a duration: write it as '20' (seconds) or '1m30s'"
 
 
-def duration_or_tag(value: Any) -> str:
+def _or_tag(check: Check) -> Check:
     """The same, or a text whose tags are replaced when its template is executed."""
-    return "" if isinstance(value, str) and "{{" in value else duration(value)
+    return lambda value: "" if isinstance(value, str) and "{{" in value else check(value)
 
 
-def number_or_tag(value: Any) -> str:
-    """A whole number, also as a text, or a text whose tags are replaced."""
-    return "" if isinstance(value, str) and "{{" in value else whole_or_text(value)
+duration_or_tag, number_or_tag = _or_tag(duration), _or_tag(whole_or_text)
 
 
 def one_of(*words: str) -> Check:

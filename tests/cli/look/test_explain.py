@@ -156,7 +156,12 @@ def test_the_runs_of_the_last_days_become_a_workload(night: Night, tmp_path: Pat
     assert (len(due_s), due_s[0]) == (RUNS, 0.0)
     began = sorted(span.started_at for span in {s.run: s for s in folder.records(Span) if s.phase == RUN}.values())
     assert due_s == pytest.approx([(at - began[0]) / 1e9 for at in began])
-    tasks = [json.loads(row["tasks"]) for row in csv.DictReader(jobs.open())]
+    rows = list(csv.DictReader(jobs.open()))
+    assert {row["pipeline"] for row in rows} == {"pipeline-1"}
+    assert scenarios.main(["workload", *options, "--keep-names"]) == 0
+    (named,) = {row["pipeline"] for row in csv.DictReader(jobs.open())}
+    assert named == yaml.safe_load(UNCACHED)["pipelineInfo"]["name"]
+    tasks = [json.loads(row["tasks"]) for row in rows]
     names = [sorted(task["name"] for task in each) for each in tasks]
     assert names == RUNS * [["evaluate", "prepare", "train"]]
     assert all(task["duration_s"] >= 4 for each in tasks for task in each if task["name"] == "train")
