@@ -5,6 +5,8 @@ The one table of removals: the benchmark judges findings by it, and `pipeswarm w
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.simulator.engine.distributions import fixed
@@ -15,17 +17,13 @@ _PLENTY = 1e9
 _QUICK_S = 0.01
 
 
+def _with(profile: Profile, section: str, **settings: Any) -> Profile:
+    changed: Any = {section: replace(getattr(profile, section), **settings)}
+    return replace(profile, **changed)
+
+
 def _store_full(profile: Profile) -> Profile:
     return replace(profile, store=replace(profile.store, capacity=100 * profile.store.capacity))
-
-
-def _store_slow(profile: Profile) -> Profile:
-    store = profile.store
-    return replace(profile, store=replace(store, bytes_per_s=_PLENTY * 100, stream_bytes_per_s=_PLENTY, request_s=1e-3))
-
-
-def _api(profile: Profile) -> Profile:
-    return replace(profile, api=replace(profile.api, qps=1e4, burst=10_000))
 
 
 def _controller(profile: Profile) -> Profile:
@@ -33,10 +31,6 @@ def _controller(profile: Profile) -> Profile:
     own = profile.controller
     quick = replace(own, qps=1e4, burst=10_000, operation_s=min(own.operation_s, 0.02), workers=256, requeue_s=1.0)
     return replace(profile, controller=quick)
-
-
-def _agent(profile: Profile) -> Profile:
-    return replace(profile, agent=replace(profile.agent, workers=64, report_s=1e-3, lag_s=0.0))
 
 
 def _nodes(profile: Profile) -> Profile:
@@ -74,10 +68,6 @@ def _willing(profile: Profile) -> Profile:
     return profile if scaler is None else replace(profile, autoscaler=replace(scaler, failing=0.0))
 
 
-def _pull(profile: Profile) -> Profile:
-    return replace(profile, kubelet=replace(profile.kubelet, pull_bytes_per_s=_PLENTY * 100, pull_overhead_s=1e-3))
-
-
 def _modest(profile: Profile) -> Profile:
     steps = (replace(step, cpu=fixed(0.05)) for step in profile.steps)
     return replace(profile, steps=tuple(steps))
@@ -95,10 +85,6 @@ def _drivers(profile: Profile) -> Profile:
     return replace(profile, measured=measured, controller=replace(profile.controller, driver=fixed(_QUICK_S)))
 
 
-def _unlimited(profile: Profile) -> Profile:
-    return replace(profile, controller=replace(profile.controller, parallelism=0, namespace_parallelism=0))
-
-
 def _unrestricted(profile: Profile) -> Profile:
     tenants = tuple(replace(each, quota=Quota()) for each in profile.tenants)
     return replace(profile, quota=Quota(), tenants=tenants)
@@ -109,10 +95,6 @@ def _balanced(profile: Profile) -> Profile:
     runtime = profile.hetida.runtime
     runtime = replace(runtime, balancing="least-connections", replicas=runtime.replicas * runtime.workers, workers=1)
     return _without_fault(replace(profile, hetida=replace(profile.hetida, runtime=runtime)), "lb-imbalance")
-
-
-def _even(profile: Profile) -> Profile:
-    return _without_fault(profile, "slow-worker")
 
 
 def _without_fault(profile: Profile, name: str) -> Profile:
@@ -147,24 +129,41 @@ def _sound(profile: Profile) -> Profile:
     return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
 
 
+_UNLIMITED = (
+    "no limit on running workflows",
+    partial(_with, section="controller", parallelism=0, namespace_parallelism=0),
+)
 _QUICK_CONTROLLER = "a controller with a quick client, 256 workers and a requeue time of 1 s", _controller
 # By finding: what is simulated in place of its fix, in words and on a profile.
 REMOVALS: Mapping[str, tuple[str, Fix]] = {
     "store-full": ("a hundred times the room in the artifact store", _store_full),
-    "store-slow": ("an artifact store without limits", _store_slow),
-    "api-throttled": ("an API server without a limit on its client", _api),
+    "store-slow": (
+        "an artifact store without limits",
+        partial(_with, section="store", bytes_per_s=100 * _PLENTY, stream_bytes_per_s=_PLENTY, request_s=1e-3),
+    ),
+    "api-throttled": (
+        "an API server without a limit on its client",
+        partial(_with, section="api", qps=1e4, burst=10_000),
+    ),
     "controller-backlog": _QUICK_CONTROLLER,
     "controller-qps": _QUICK_CONTROLLER,
     "controller-requeue": _QUICK_CONTROLLER,
     "controller-workers": _QUICK_CONTROLLER,
-    "parallelism-cap": ("no limit on running workflows", _unlimited),
-    "agent-lag": ("an agent that reports at once", _agent),
+    "parallelism-cap": _UNLIMITED,
+    "workflows-postponed": _UNLIMITED,
+    "agent-lag": (
+        "an agent that reports at once",
+        partial(_with, section="agent", workers=64, report_s=1e-3, lag_s=0.0),
+    ),
     "nodes-exhausted": ("four times the nodes, from the start", _nodes),
     "stranded-capacity": ("requests as large as the use", _fitting),
     "autoscaler-at-max": ("four times the autoscaler's maximum", _higher),
     "autoscaler-slow": ("the most nodes from the start", _warm),
     "autoscaler-failing": ("a cloud that refuses no node", _willing),
-    "image-pull": ("images that are on the nodes", _pull),
+    "image-pull": (
+        "images that are on the nodes",
+        partial(_with, section="kubelet", pull_bytes_per_s=100 * _PLENTY, pull_overhead_s=1e-3),
+    ),
     "cpu-starved": ("cores for all steps", _modest),
     "spot-evictions": ("no evictions", _lasting),
     "driver-overhead": ("drivers that take no time", _drivers),
@@ -173,12 +172,5 @@ REMOVALS: Mapping[str, tuple[str, Fix]] = {
     "adapter-errors": ("adapters without errors", _sound),
     "lb-imbalance": ("replicas of one worker, each execution to the least busy one", _balanced),
     "runtime-saturated": ("four times the replicas, on four times the nodes", _roomy),
-    "slow-worker": ("a replica as quick as the others", _even),
+    "slow-worker": ("a replica as quick as the others", partial(_without_fault, name="slow-worker")),
 }
-# Findings that say the same as another one.
-_SAME_AS: Mapping[str, str] = {"workflows-postponed": "parallelism-cap"}
-
-
-def removal_of(finding: str) -> tuple[str, Fix] | None:
-    """What is simulated in place of the fix of a finding; none if nothing can be."""
-    return REMOVALS.get(_SAME_AS.get(finding, finding))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from harness.model.findings import Finding
-from harness.planning.removals import Fix, removal_of
+from harness.planning.removals import REMOVALS, Fix
 from harness.planning.what_if.scenario import Change, Scenario
 
 
@@ -13,7 +13,7 @@ def fixes_of(findings: Iterable[Finding]) -> dict[str, tuple[str, Change]]:
     """By finding, what is simulated in place of its fix, and that as a change; only findings that have one."""
     found: dict[str, tuple[str, Change]] = {}
     for finding in findings:
-        removal = removal_of(finding.name)
+        removal = REMOVALS.get(finding.name)
         if removal is not None and finding.name not in found:
             found[finding.name] = removal[0], Change(finding.name, partial(_fixed, fix=removal[1]))
     return found

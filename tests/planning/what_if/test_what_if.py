@@ -98,7 +98,7 @@ def test_a_model_that_does_not_reproduce_the_test_predicts_nothing(recorded, tod
     assert not found.predictions
 
 
-@pytest.mark.parametrize("name", [*REMOVALS, "workflows-postponed"])
+@pytest.mark.parametrize("name", [*REMOVALS])
 def test_every_described_removal_changes_a_platform(today, name):
     ((_, change),) = fixes_of([Finding(name, "", 0.9, (), "")]).values()
     if name in OF_HETIDA:

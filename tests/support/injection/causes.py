@@ -34,12 +34,13 @@ _AFTER: Mapping[str, tuple[str, Fix]] = {
     "adapter-slow": ("adapter-limit", _serving_all),
 }
 _OF_HETIDA = ("adapter-slow", "lb-imbalance", "runtime-saturated")
-_ONLY_INJECTED = ("adapter-errors", "slow-worker")  # a drawn platform has them as faults
+# A drawn platform has the first two as faults, and the last one is another name of a limit on running workflows.
+_OTHERS = ("adapter-errors", "slow-worker", "workflows-postponed")
 
 
 def _fixes(*, of_hetida: bool) -> Iterator[tuple[str, Fix]]:
     for name, (_, fix) in REMOVALS.items():
-        if name not in _ONLY_INJECTED and (name in _OF_HETIDA) == of_hetida:
+        if name not in _OTHERS and (name in _OF_HETIDA) == of_hetida:
             yield name, fix
             if name in _AFTER:
                 yield _AFTER[name]
