@@ -18,6 +18,7 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile.kueue import ANY, LOWER, LOWER_OR_NEWER, NEVER, STRICT, Amounts, ClusterQueue
 
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "pods")
+GATE = "kueue.x-k8s.io/admission"  # of pods that wait
 WAITS = "couldn't assign flavors to pod"  # begins what Kueue says about a Workload that waits for quota
 PREEMPTED = "Preempted to accommodate a workload in the ClusterQueue"
 _EPSILON = 1e-6

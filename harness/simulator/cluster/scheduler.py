@@ -108,8 +108,9 @@ class Scheduler:
         settings = self.settings
         pod.retry_at = self._loop.now + min(settings.backoff_s * 2**pod.attempts, settings.backoff_max_s)
         pod.attempts += 1
-        if pod.unschedulable is None:
-            pod.unschedulable = self._loop.now
+        if pod.attempts == 1:
+            if pod.unschedulable is None:  # else a gate has kept it from being looked at
+                pod.unschedulable = self._loop.now
             self._listener.pod_changed(pod, Change.UNSCHEDULABLE)
 
     # --- nodes --------------------------------------------------------------------------------------------------

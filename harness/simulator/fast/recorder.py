@@ -98,7 +98,7 @@ class Recorder:
             reason, kind = _REASONS[change]
             if change is Change.UNSCHEDULABLE:
                 detail = pod.explanation or self._why(pod.shape)
-                self._stated.setdefault(pod.name, {})[UNSCHEDULABLE] = stated(SCHEDULER, reason, detail)
+                self._stated.setdefault(pod.name, {}).setdefault(UNSCHEDULABLE, stated(SCHEDULER, reason, detail))
             elif change is Change.STATED and pod.words is not None:
                 source, reason, detail, *_ = pod.words
                 phase = UNSCHEDULABLE if pod.scheduled is None else PULLING if pod.pulled is None else RUNNING

@@ -74,6 +74,9 @@ def _conditions(pod: PodSnapshot, stamp: Stamp) -> list[Manifest]:
         if pod.unschedulable is None:
             return []
         why = {"reason": "Unschedulable", "message": pod.explanation}
+        if pod.gated:  # as kube-apiserver writes it (applySchedulingGatedCondition of its pods' strategy)
+            message = "Scheduling is blocked due to non-empty scheduling gates"
+            why = {"reason": "SchedulingGated", "message": message}
         return [_condition("PodScheduled", "False", stamp(pod.unschedulable), why)]
     scheduled = stamp(pod.scheduled)
     unready = {"reason": "ContainersNotReady", "message": "containers with unready status: [wait main]"}

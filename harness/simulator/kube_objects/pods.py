@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from harness.model.argo.nodes import node_id
 from harness.simulator.cluster import Requirement
+from harness.simulator.cluster.kueue import GATE
 from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.dask.operator import STAGE
 from harness.simulator.kfp.view import Stamp
@@ -147,6 +148,8 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
         spec["priorityClassName"] = classes[pod.shape.priority]
     if pod.node:
         spec["nodeName"] = pod.node
+    if pod.gated:
+        spec["schedulingGates"] = [{"name": GATE}]
     return spec
 
 

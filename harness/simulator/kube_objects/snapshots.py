@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from harness.simulator.cluster import Node, Pod, Shape
+from harness.simulator.cluster.kueue import WAITS
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER, Words
 from harness.simulator.profile import Pool, Taint
 from harness.simulator.workflows.workflow import Workflow
@@ -71,6 +72,11 @@ class PodSnapshot(NamedTuple):
     own_labels: tuple[tuple[str, str], ...]
     unreachable: float | None  # since when its node counts as lost
     deadline_s: int  # of the whole pod, seconds; 0 is none
+
+    @property
+    def gated(self) -> bool:
+        """Kueue has not admitted it yet."""
+        return self.words is not None and self.words.message.startswith(WAITS)
 
 
 class NodeSnapshot(NamedTuple):

@@ -18,7 +18,7 @@ from harness.simulator.kube_objects.pod_status import render_status
 from harness.simulator.kube_objects.snapshots import pod_snapshot
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Step
+from harness.simulator.profile import Amounts, ClusterQueue, Step
 from tests.support.platforms import pool, profile, submit, upload
 from tests.support.recorded_workflows import recorded
 
@@ -273,3 +273,32 @@ def test_a_pod_that_was_deleted_after_its_end_stays_away_when_its_workflow_ends(
     assert run.state == "SUCCEEDED"
     assert ("pods", over.namespace, over.name) not in view
     assert over.name not in platform.cluster.pods
+
+
+def test_a_pod_that_waits_for_its_queue_is_gated_and_later_says_what_nodes_lack() -> None:
+    view = KubernetesView(Calendar(ORIGIN_AT))
+    queue = ClusterQueue("all", ("kubeflow",), Amounts(cpu=0.1))  # one driver at a time
+    usual = profile(pool(cpu=4.0), queues=(queue,))
+    slow = replace(usual, controller=replace(usual.controller, driver=fixed(5.0)))
+    platform = Platform(slow, 1, view)
+    view.follow(platform)
+    submit(platform, upload(platform), count=2)
+    platform.loop.run(1.0)
+    first, second = (pod for pod in platform.cluster.pods.values() if pod.role == "dag-driver")
+    assert first.node is not None
+
+    def shows() -> tuple[Any, dict[str, Any]]:
+        (pod,) = [each for each in objects(view, "pods") if each["metadata"]["name"] == second.name]
+        (condition,) = pod["status"]["conditions"]
+        return pod["spec"].get("schedulingGates"), condition
+
+    gates, condition = shows()
+    assert gates == [{"name": "kueue.x-k8s.io/admission"}]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
+    assert condition["message"] == "Scheduling is blocked due to non-empty scheduling gates"
+    platform.cluster.cordon(first.node, cordoned=True)
+    platform.loop.run(60.0)
+    gates, condition = shows()
+    assert gates is None
+    assert condition["reason"] == "Unschedulable"
+    assert condition["message"].startswith("0/1 nodes are available: 1 node(s) were unschedulable")
