@@ -134,6 +134,7 @@ REQUESTED_CPU_CORES = "requested_cpu_cores"
 REQUESTED_MEMORY_BYTES = "requested_memory_bytes"
 REQUESTED_GPUS = "requested_gpus"
 REQUESTED_EPHEMERAL_BYTES = "requested_ephemeral_bytes"  # ephemeral storage
+POD_PRIORITY = "pod_priority"  # the value of its PriorityClass; labels as for requests
 CPU_LIMIT_CORES = "cpu_limit_cores"  # of the step's container, 0 without one; labels as for requests
 # Used by a pod of a run, or by a replica of the service that executes the runs; labels: pod.
 POD_CPU_CORES = "pod_cpu_cores"
@@ -155,6 +156,6 @@ LASTING = frozenset(
     {
         CLAIM_CAPACITY_BYTES, STORE_CAPACITY_BYTES, MYSQL_MOST_CONNECTIONS, OBSERVER_REQUESTS, REQUESTED_CPU_CORES,
         REQUESTED_MEMORY_BYTES, REQUESTED_GPUS, REQUESTED_EPHEMERAL_BYTES, CPU_LIMIT_CORES, REPLICA_WORKERS,
-        GENERATOR_RATE, QUOTA_AMOUNT,
+        GENERATOR_RATE, POD_PRIORITY, QUOTA_AMOUNT,
     }
 )  # fmt: skip

@@ -16,6 +16,7 @@ from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import (
     POD_CPU_CORES,
     POD_PHASES,
+    POD_PRIORITY,
     PULLING,
     REQUESTED_CPU_CORES,
     REQUESTED_MEMORY_BYTES,
@@ -87,7 +88,34 @@ def with_tasks_of(
             if fails:
                 settings.append(Setting(f"step.{name}.failing", f"{fails:.0%}", "ends of pods", ran.size))
     pulled, pulls = _with_pulls(profile, timeline, images)
-    return replace(pulled, measured=measured, steps=(*steps, *profile.steps)), (*settings, *pulls)
+    model, ranks = _with_priorities(replace(pulled, measured=measured, steps=(*steps, *profile.steps)), timeline)
+    return model, (*settings, *pulls, *ranks)
+
+
+def _with_priorities(profile: Profile, timeline: Timeline) -> tuple[Profile, Sequence[Setting]]:
+    """Priorities of the tenants' pods; of the steps' where a tenant has several, or there are no tenants."""
+    by_task, by_pod = (dict(requests_by(timeline, POD_PRIORITY, label)) for label in ("task", "pod"))
+    if not any((*by_task.values(), *by_pod.values())):
+        return profile, ()
+    pods = timeline.pods.drop_duplicates("pod")
+    pods = pods[pods["row"] >= 0]
+    names = pd.Series(timeline.names.take(pods["pod"].to_numpy()).to_numpy(dtype=object), pods.index)
+    value = names.map(by_pod).fillna(pods["task"].astype(str).map(by_task)).fillna(0.0)
+    of_tenant = value.groupby(timeline.runs["tenant"].to_numpy()[pods["row"]])
+    if profile.tenants and (of_tenant.nunique() == 1).all():
+        found = {str(tenant): int(each.iloc[0]) for tenant, each in of_tenant}
+        tenants = tuple(replace(t, priority=found.get(t.namespace, t.priority)) for t in profile.tenants)
+        model, kind = replace(profile, tenants=tenants), "tenant"
+    else:
+        found = {str(task): int(each.mode()[0]) for task, each in value.groupby(pods["task"].astype(str))}
+        classes = {f"recorded-{each}": each for each in found.values()}
+        steps = (
+            replace(step, priority_class=f"recorded-{found[step.match]}") if step.match in found else step
+            for step in profile.steps
+        )
+        known = {**profile.priority_classes, **classes}
+        model, kind = replace(profile, steps=tuple(steps), priority_classes=known), "step"
+    return model, [Setting(f"{kind}.{name}.priority", each, "pods' specifications") for name, each in found.items()]
 
 
 def _pods(timeline: Timeline) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from harness.model.phases import (
     POD_CFS_THROTTLED,
     POD_CPU_CORES,
     POD_MEMORY_BYTES,
+    POD_PRIORITY,
     PULLING,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
@@ -180,7 +181,7 @@ class Recorder:
         if launch is not None:
             found.extend(_launched(pod, launch, task, calendar))
         shape, usual = pod.shape, self._usual.get(task)
-        if usual is None or shape[:3] != usual[:3]:
+        if usual is None or (*shape[:3], shape.priority) != (*usual[:3], usual.priority):
             self._usual.setdefault(task, shape)
             labels = {"task": task} if usual is None else {"pod": pod.name}
             requested = (
@@ -188,6 +189,7 @@ class Recorder:
                 (REQUESTED_MEMORY_BYTES, float(shape.memory)),
                 (REQUESTED_GPUS, float(shape.gpu)),
                 (CPU_LIMIT_CORES, pod.limit_cpu / 1000),
+                (POD_PRIORITY, float(shape.priority)),
             )
             found.extend(Sample(metric, calendar.ns(pod.created), value, labels) for metric, value in requested)
         if pod.role in RUNS_USER_CODE and pod.main_ended is not None and self._uses.chooses(task):

@@ -104,6 +104,17 @@ def test_it_names_the_one_limit_that_binds_then(recorded, today, change, limit):
     assert prediction.binds == limit
 
 
+def test_the_priorities_of_tenants_are_read_from_their_pods(place):
+    path = run(place, "ranked", of_b="priority: 100")
+    timeline = timeline_of(path)
+    found = identify(timeline, recorded_test(RunFolder.open(path), timeline))
+    assert {each.namespace: each.priority for each in found.profile.tenants} == {"team-a": 0, "team-b": 100}
+    assert "tenant.team-b.priority: 100 (pods' specifications)" in map(str, found.settings)
+    assert not found.reproduction.misfits
+    for tenant, was in found.recorded.tenants.items():
+        assert found.simulated.tenants[tenant].mean_s == pytest.approx(was.mean_s, rel=0.1), tenant
+
+
 def test_queues_that_a_test_does_not_show_are_given_with_the_profile(place):
     path = run(
         place,

@@ -8,6 +8,7 @@ from harness.collectors.kubernetes.nodes import GPUS
 from harness.model.forgetting import Ids
 from harness.model.phases import (
     CPU_LIMIT_CORES,
+    POD_PRIORITY,
     REQUESTED_CPU_CORES,
     REQUESTED_EPHEMERAL_BYTES,
     REQUESTED_GPUS,
@@ -16,20 +17,24 @@ from harness.model.phases import (
 from harness.model.records import Sample
 from harness.model.units import parse_quantity
 
-_METRICS = (REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS, REQUESTED_EPHEMERAL_BYTES, CPU_LIMIT_CORES)
+_METRICS = (
+    REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS, REQUESTED_EPHEMERAL_BYTES, CPU_LIMIT_CORES,
+    POD_PRIORITY,
+)  # fmt: skip
 _MAIN = "main"  # the step's container in Argo's pods
 _ALWAYS = "Always"  # the restart policy of a sidecar among the init containers
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requested cores, bytes of memory, GPUs, bytes of ephemeral storage; and the step's CPU limit, 0 without one."""
+    """Requested cores, bytes of memory, GPUs, bytes of ephemeral storage; the step's CPU limit (0: none); priority."""
 
     cpu: float = 0.0
     memory: float = 0.0
     gpu: float = 0.0
     ephemeral: float = 0.0
     cpu_limit: float = 0.0
+    priority: float = 0.0
 
     def __add__(self, other: "Requests") -> "Requests":
         return Requests(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -55,7 +60,8 @@ def requests_of(spec: Mapping[str, Any]) -> Requests:
     for each in spec.get("containers") or ():
         concurrent += _requested(each)
     requests = concurrent.at_least(initial) + _amounts(spec.get("overhead") or {})
-    return replace(requests, cpu_limit=_cpu_limit(spec.get("containers") or ()))
+    limit = _cpu_limit(spec.get("containers") or ())
+    return replace(requests, cpu_limit=limit, priority=float(spec.get("priority") or 0))
 
 
 class RecordedRequests:

@@ -25,6 +25,7 @@ def limited(name: str, cpu: str) -> dict:
             },
             Requests(5),
         ),
+        ({"containers": [container(cpu="1")], "priority": 1000}, Requests(1, priority=1000)),
         ({"containers": [container(cpu="1")], "overhead": {"cpu": "250m", "memory": "64Mi"}}, Requests(1.25, 2.0**26)),
         (
             {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "1"}}}]},
