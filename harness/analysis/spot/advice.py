@@ -7,12 +7,11 @@ rate are as recorded; that losses come at a constant rate, and that each is trie
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, expm1, log1p
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.spot.arithmetic import share_of
 from harness.analysis.spot.attempts import attempts
 from harness.analysis.spot.recorded import Losses, losses
 from harness.analysis.timeline import Floats, Timeline
@@ -189,3 +188,8 @@ class _Draws:
     def lost_s(self, retries: int) -> Floats:
         """Seconds of work lost, if there are that many retries."""
         return np.asarray(self.worked_s[:, : retries + 1].sum(axis=1), dtype=np.float64)
+
+
+def share_of(failing: float, steps: int) -> float:
+    """How often one of `steps` independent steps may fail, so that all succeed but for `failing` of the runs."""
+    return -expm1(log1p(-failing) / max(steps, 1)) if failing < 1 else 1.0

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.capacity.recorded import eviction_factor
-from harness.analysis.spot.arithmetic import Expected, expected, share_of
+from harness.analysis.spot.advice import share_of
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
 from tests.support.platforms import UNCACHED, Journal, pool, profile, submit, upload
+from tests.support.spot_arithmetic import Expected, expected
 
 
 def test_a_step_as_long_as_the_mean_time_between_losses_takes_e_attempts() -> None:

@@ -15,7 +15,7 @@ One try of a segment succeeds with p = exp(-r c) and takes min(T, c), T exponent
 """
 
 from dataclasses import dataclass
-from math import exp, expm1, inf, log1p
+from math import exp, inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,6 @@ def expected(length_s: float, rate: float, retries: float = inf, segments: int =
     work_s = losses / rate
     # The last loss of a step that fails is followed by no attempt.
     return Expected(success, 1 + losses - (1 - success), work_s, work_s - success * length_s)
-
-
-def share_of(failing: float, steps: int) -> float:
-    """How often one of `steps` independent steps may fail, so that all succeed but for `failing` of the runs."""
-    return -expm1(log1p(-failing) / max(steps, 1)) if failing < 1 else 1.0
 
 
 def _at_most(most: int, segments: int, kept: float) -> list[float]:
