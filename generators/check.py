@@ -13,9 +13,8 @@ from generators.acceptance import acceptance
 from generators.inference.parameter import KEYS, Parameter, Parameters
 from generators.request import Request
 from generators.spec import Spec
-from harness.model.errors import ExitCode
+from harness.model import ExitCode, counted
 from harness.model.text.inert import for_output
-from harness.model.units import counted
 from harness.targets.scenarios import typed
 from harness.targets.table import rows_of
 

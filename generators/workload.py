@@ -10,9 +10,8 @@ import numpy as np
 from generators import streams
 from generators.streams import Floats, Ints, Stream
 from harness.documents import Document, Place
-from harness.model.errors import ConfigError
+from harness.model import ConfigError, parse_duration
 from harness.model.schedules import MOST_ARRIVALS
-from harness.model.units import parse_duration
 
 _MOST_WIDTH = 1_000_000  # runs at once
 _DEFAULT_STAGE_S = 300.0

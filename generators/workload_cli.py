@@ -18,9 +18,8 @@ from generators.sources import Sources
 from generators.width_plot import plot, stage_for
 from generators.workload import Arrivals, Workload, arrivals, read_workload, widths
 from harness.documents import Document, read_yaml
+from harness.model import ConfigError, ExitCode, parse_duration
 from harness.model.arguments import count
-from harness.model.errors import ConfigError, ExitCode
-from harness.model.units import parse_duration
 from harness.svg import encoder
 
 _DEFAULT_SCENARIOS = 1000

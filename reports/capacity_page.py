@@ -6,8 +6,7 @@ from pathlib import Path
 from harness.analysis.capacity.answer import NODES, RUNS, WITHIN
 from harness.analysis.capacity.answered import Answered, amount, interval, sentence
 from harness.analysis.capacity.picture import picture
-from harness.model.errors import ConfigError
-from harness.model.units import counted
+from harness.model import ConfigError, counted
 from harness.svg import encoder
 from reports.capacity_plot import draw
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 
-from harness.model.errors import ExitCode
-from harness.model.plan import Plan
+from harness.model import ExitCode, Plan
 from harness.model.text.typed import from_plain
 from reports.figures.figure import FEW, Figure, axis, figure, unit_of
 from reports.figures.figure import line as drawn

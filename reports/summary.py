@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.analysis.result import Regression, Result, SloResult, State
-from harness.model.errors import ExitCode
-from harness.model.units import format_duration
+from harness.model import ExitCode, format_duration
 from reports.not_judged import lines
 from reports.processes import process_remarks, processes_line
 from reports.tables import hosts_text

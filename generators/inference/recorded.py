@@ -5,8 +5,7 @@ from pathlib import Path
 
 from generators.inference.draft import Draft
 from generators.inference.sample import read_sample
-from harness.model.errors import ConfigError
-from harness.model.records import Submission
+from harness.model import ConfigError, Submission
 from harness.store.folder import SCENARIOS, RunFolder
 
 

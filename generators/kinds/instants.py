@@ -11,8 +11,7 @@ from generators.columns import Column
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Ints
 from harness.documents import Place
-from harness.model.errors import ConfigError
-from harness.model.units import parse_duration
+from harness.model import ConfigError, parse_duration
 
 _DAY_MS = 86_400_000
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -41,11 +41,9 @@ from harness.analysis.timeline import Floats, Ints, Timeline, active, floats
 from harness.analysis.waits.failures import Group, failure_groups
 from harness.analysis.waits.tasks import Tasks, tasks
 from harness.analysis.waits.wasted_work import WastedWork, wasted_work
+from harness.model import Diagnosis, ExitCode, NotJudged, Plan
 from harness.model.baseline import Baseline
 from harness.model.effects import Effects
-from harness.model.errors import ExitCode
-from harness.model.findings import Diagnosis, NotJudged
-from harness.model.plan import Plan
 from harness.model.run_name import run_name
 
 __all__ = [

@@ -6,10 +6,8 @@ from harness.analysis.refused_credentials import refused_credentials
 from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Timeline, floats, remembered
 from harness.analysis.timeline.clocks import step
 from harness.analysis.waits.cached import runs_with_cached_tasks
-from harness.model.findings import Validity
+from harness.model import Outcome, Validity, counted, format_duration
 from harness.model.phases import SKIPPED
-from harness.model.records import Outcome
-from harness.model.units import counted, format_duration
 
 CENSORED_RATIO = 0.01
 REFUSED_RATIO = 0.005

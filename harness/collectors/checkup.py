@@ -19,10 +19,8 @@ from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.metrics.scraping import fetch
 from harness.collectors.rights import KARPENTER, KUBELETS, RIGHTS, Right, cluster_role
 from harness.collectors.source_health import UnreachableError
-from harness.model.errors import ConfigError, PipeswarmError
+from harness.model import ConfigError, PipeswarmError, Plan, format_duration
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
-from harness.model.plan import Plan
-from harness.model.units import format_duration
 from harness.targets.credentials import Credentials
 from harness.targets.target import ListsRuns, NamesVersions, Target
 from harness.targets.token_command import expiry

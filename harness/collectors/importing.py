@@ -28,11 +28,10 @@ from harness.collectors.kubernetes.workflow.controller_limits import ControllerA
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.run_watch import OFFLOADED
 from harness.collectors.runs.tasks import record_task
+from harness.model import ConfigError, Sample
 from harness.model.argo.nodes import is_offloaded
-from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.phases import NOT_REACHABLE
-from harness.model.records import Sample
 from harness.targets.target import ListsRuns, Target, WatchesRuns
 
 _ORDER = ("ConfigMap", "Node", "Pod", workflows.KIND, "Event", pvcs.KIND)  # events refer to pods and workflows

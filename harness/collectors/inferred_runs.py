@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.collectors.kubernetes.pod.life import STUCK
+from harness.model import Event, Span, counted
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import FAILED, INFERRED, RUN, SUCCEEDED, TASK, is_workload
-from harness.model.records import Event, Span
-from harness.model.units import counted
 
 _SOURCE = "inferred"
 _SLACK_NS = 2 * 10**9  # of stamps in whole seconds

@@ -23,9 +23,8 @@ from typing import Protocol
 
 from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
 from harness.detectors.capability import Capability
-from harness.model.findings import Evidence, Finding
+from harness.model import Evidence, Finding, counted, format_bytes, format_duration
 from harness.model.text.inert import shell_word
-from harness.model.units import counted, format_bytes, format_duration
 
 __all__ = [  # all that most detectors need
     "DRAIN_OPTIONS", "FEW_RUNS", "MOST_SLOWED", "Bools", "CannotJudgeError", "Capability", "Detector", "Evidence",

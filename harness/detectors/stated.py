@@ -10,9 +10,8 @@ from harness.analysis.waits.concentration import concentration
 from harness.analysis.waits.stated import Cause, blocked, causes, told
 from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.detector import CannotJudgeError, Capability, Timeline, broke, shell_word, slowed
-from harness.model.findings import Evidence, Finding
+from harness.model import Evidence, Finding, counted, format_duration
 from harness.model.phases import RUNNING
-from harness.model.units import counted, format_duration
 from harness.reasons import parsed
 
 NAME = "stated"

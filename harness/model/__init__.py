@@ -20,36 +20,12 @@ from harness.model.schedules import (
     Schedule,
     Spread,
     Stages,
-)
+)  # fmt: skip
+from harness.model.units import counted, format_bytes, format_count, format_duration, parse_duration
 
 __all__ = [
-    "Burst",
-    "Concurrency",
-    "ConfigError",
-    "Constant",
-    "Diagnosis",
-    "Event",
-    "Evidence",
-    "ExitCode",
-    "Finding",
-    "Level",
-    "Limits",
-    "Node",
-    "NotJudged",
-    "Outcome",
-    "PipeswarmError",
-    "Plan",
-    "PodSpans",
-    "Poisson",
-    "Ramp",
-    "Replay",
-    "Sample",
-    "Scenario",
-    "Schedule",
-    "Span",
-    "Spread",
-    "Stages",
-    "Submission",
-    "TargetUnreachableError",
-    "Validity",
-]
+    "Burst", "Concurrency", "ConfigError", "Constant", "Diagnosis", "Event", "Evidence", "ExitCode", "Finding", "Level",
+    "Limits", "Node", "NotJudged", "Outcome", "PipeswarmError", "Plan", "PodSpans", "Poisson", "Ramp", "Replay",
+    "Sample", "Scenario", "Schedule", "Span", "Spread", "Stages", "Submission", "TargetUnreachableError", "Validity",
+    "counted", "format_bytes", "format_count", "format_duration", "parse_duration",
+]  # fmt: skip

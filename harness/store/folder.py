@@ -19,9 +19,8 @@ from typing import Any, BinaryIO, Generic, Self, TypeVar, get_origin, get_type_h
 import orjson
 
 from harness import reading
+from harness.model import Event, Node, Plan, PodSpans, Sample, Span, Submission
 from harness.model.errors import ConfigError, suggestion
-from harness.model.plan import Plan
-from harness.model.records import Event, Node, PodSpans, Sample, Span, Submission
 from harness.store import checks, csv_files, files, manifest, names
 
 # The kinds of records and the file of each.

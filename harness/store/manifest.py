@@ -7,8 +7,7 @@ from typing import Any
 import orjson
 
 from harness import reading
-from harness.model.errors import ConfigError
-from harness.model.plan import Plan
+from harness.model import ConfigError, Plan
 from harness.model.schedules import MOST_ARRIVALS
 
 FORMAT = 1  # of the run folder: raised when an older version would misread it

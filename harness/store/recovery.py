@@ -9,9 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from harness.model.errors import ConfigError
-from harness.model.records import Event, Sample, Span, Submission
-from harness.model.units import counted
+from harness.model import ConfigError, Event, Sample, Span, Submission, counted
 from harness.store.checks import problem
 from harness.store.claims import Claim
 from harness.store.folder import KINDS, MANIFEST, MOST_RECORDS, REPORT, RunFolder, encode

@@ -16,8 +16,7 @@ from typing import Any
 
 import orjson
 
-from harness.model.errors import ConfigError
-from harness.model.records import Event, Sample, Span, Submission
+from harness.model import ConfigError, Event, Sample, Span, Submission
 
 FORMAT = 1
 # The records of a load generator, and a field that only this kind has.

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from harness.model.errors import ConfigError
-from harness.model.records import Event, Node, Sample, Span, Submission
+from harness.model import ConfigError, Event, Node, Sample, Span, Submission
 from harness.store import files, spans
 from harness.store.checks import problem
 from harness.store.folder import DAMAGED, KINDS, MANIFEST, MOST_RECORDS, SCHEDULE, TABLES, RunFolder

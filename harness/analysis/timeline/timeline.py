@@ -30,10 +30,9 @@ from harness.analysis.timeline.joining import described_tasks, joined_pods, join
 from harness.analysis.timeline.memory import release, remembered
 from harness.analysis.timeline.names import Names
 from harness.analysis.timeline.ownership import namespace_of, of_others, runs_of_events
+from harness.model import Outcome, Plan
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import COMPUTING, LASTING, POD_PHASES, RUN, SCHEDULING, SERVICE_PHASES, UNSCHEDULABLE
-from harness.model.plan import Plan
-from harness.model.records import Outcome
 from harness.model.text.inert import shell_word
 from harness.reasons import Catalogue, builtin
 

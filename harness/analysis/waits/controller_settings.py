@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from harness.analysis.timeline import Timeline, remembered
-from harness.model.errors import ConfigError
+from harness.model import ConfigError, parse_duration
 from harness.model.phases import (
     ARGUMENTS,
     BURST,
@@ -15,7 +15,6 @@ from harness.model.phases import (
     WORKFLOW_CONTROLLER,
     WORKFLOW_WORKERS,
 )
-from harness.model.units import parse_duration
 
 # Source: cmd/workflow-controller/main.go and workflow/controller of Argo Workflows, 3.4 to 4.0.
 DEFAULTS: Mapping[str, float] = {QPS: 20, BURST: 30, WORKFLOW_WORKERS: 32, CLEANUP_WORKERS: 4, REQUEUE_TIME: 10}

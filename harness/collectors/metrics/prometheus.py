@@ -13,11 +13,10 @@ from harness.collectors.collector import Observation
 from harness.collectors.metrics.profiles_file import Kind, Metric, Profile, load, names
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
-from harness.model.errors import TargetUnreachableError
+from harness.model import Sample, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest, html_page, redirection
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE
-from harness.model.records import Sample
 from harness.targets.credentials import Credentials
 
 _MAX_POINTS = 10_000  # per series and query; Prometheus refuses more than 11,000

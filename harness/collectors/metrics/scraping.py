@@ -14,10 +14,9 @@ from harness.collectors.collector import Observation
 from harness.collectors.metrics.profiles_file import QUANTILES, Kind, Metric, Profile, load
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
-from harness.model.errors import TargetUnreachableError
+from harness.model import Sample, TargetUnreachableError
 from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
 from harness.model.live.observer import LiveObserver
-from harness.model.records import Sample
 
 _LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*?)\})?\s+([^\s#]+)(?:\s+-?\d+)?(?:\s+#.*)?")
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')

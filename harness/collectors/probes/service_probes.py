@@ -12,11 +12,10 @@ from harness.collectors.collector import Observation
 from harness.collectors.polling import Polling
 from harness.collectors.runs.poll_policy import budget
 from harness.collectors.source_health import SourceHealth, UnreachableError
-from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.model import ConfigError, Event, Sample, Submission, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
-from harness.model.records import Event, Sample, Submission
 from harness.targets.target import HasServices, Service
 
 _FREE_ROUNDS = 3  # allowed beyond the share, so that short tests are covered

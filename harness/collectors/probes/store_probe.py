@@ -12,11 +12,10 @@ from harness.collectors.collector import Observation
 from harness.collectors.polling import Polling
 from harness.collectors.probes.s3 import S3, Bucket, error_of
 from harness.collectors.source_health import SourceHealth, UnreachableError
-from harness.model.errors import TargetUnreachableError
+from harness.model import Event, Sample, TargetUnreachableError
 from harness.model.http import HttpAnswer
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
-from harness.model.records import Event, Sample
 
 _SIZE = 4096  # bytes: a block of a file system; a full one has none left
 _FULL_STATUS, _BROKEN_STATUS, _SLOW_STATUS = 507, 500, 503

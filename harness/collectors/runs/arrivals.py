@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from harness.collectors.runs.poll_hint import Load
-from harness.model.plan import Plan
-from harness.model.records import Submission
+from harness.model import Plan, Submission
 
 _CLOSED = "concurrency"  # the schedule of the closed model
 _ALL_ARRIVED = frozenset({"draining", "cleaning up", "reporting", "over"})  # stages of the load

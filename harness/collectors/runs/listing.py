@@ -12,8 +12,7 @@ from harness.collectors.runs.poll_policy import PollPolicy
 from harness.collectors.runs.poller import RunPoller
 from harness.collectors.runs.tasks import record_tasks
 from harness.collectors.source_health import SourceHealth
-from harness.model import records
-from harness.model.errors import TargetUnreachableError
+from harness.model import TargetUnreachableError, records
 from harness.model.http import Exchange
 from harness.model.live.observer import LiveObserver
 from harness.targets.target import DescribesTasks, ListsRuns

@@ -31,10 +31,9 @@ from harness.collectors.runs.poll_hint import Load, PollHint, poll_hint
 from harness.collectors.runs.poll_policy import PollPolicy, PollState
 from harness.collectors.runs.sweep import LATE_S, Forecast, Sweep
 from harness.collectors.runs.tasks import TaskQueue
+from harness.model import Plan, Sample
 from harness.model.phases import FAILED, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, WRONG_CLUSTER
-from harness.model.plan import Plan
 from harness.model.records import Event as EventRecord
-from harness.model.records import Sample
 from harness.targets.target import ListedRun, RunPage
 
 _MOST_COMPARED = 1000  # runs by which the clusters are compared

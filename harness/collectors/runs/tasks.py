@@ -3,10 +3,9 @@
 from collections import deque
 
 from harness.collectors.collector import Observation
-from harness.model.errors import TargetUnreachableError
+from harness.model import Event, Span, TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import CACHED, FAILED, NOT_REACHABLE, SUCCEEDED, TASK
-from harness.model.records import Event, Span
 from harness.targets.target import DescribesTasks, ListedRun, TaskDetail
 
 _MAX_FAILED, _MAX_OTHERS = 20, 10

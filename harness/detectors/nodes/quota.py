@@ -11,10 +11,8 @@ from harness.analysis.waits.quota_use import UsedUp, used_up
 from harness.analysis.waits.quota_waits import ROW, Refusal, quota_waits, refusals
 from harness.detectors.controller.slow_controller import BY_WORKFLOWS
 from harness.detectors.detector import CannotJudgeError, Capability, Timeline, broke, floats, shell_word, slowed
-from harness.model.findings import Evidence, Finding
+from harness.model import Evidence, Finding, Outcome, counted, format_bytes
 from harness.model.phases import QUOTA_AMOUNT
-from harness.model.records import Outcome
-from harness.model.units import counted, format_bytes
 from harness.reasons import builtin_row
 
 NAME = "quota"

@@ -11,9 +11,8 @@ from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.waits.waits import waits
 from harness.detectors.detector import CannotJudgeError, Capability, Timeline, by_chance, floats, slowed
 from harness.detectors.services.replicas import LEAST_EXECUTIONS
-from harness.model.findings import Evidence, Finding
+from harness.model import Evidence, Finding, counted, format_duration
 from harness.model.phases import COMPUTING, QUEUED
-from harness.model.units import counted, format_duration
 
 NAME = "runtime-saturated"
 NEEDS = (Capability.EXECUTIONS,)

@@ -4,9 +4,8 @@ import numpy as np
 
 from harness.analysis.stats.trend import trend
 from harness.detectors.detector import CannotJudgeError, Capability, Timeline, floats, quarters, slowed
-from harness.model.findings import Evidence, Finding
+from harness.model import Evidence, Finding, counted, format_duration
 from harness.model.phases import LIST_SECONDS
-from harness.model.units import counted, format_duration
 
 NAME = "db-slow-listing"
 NEEDS = (Capability.RUNS, Capability.LISTING)

@@ -13,10 +13,9 @@ from harness.analysis.waits.stated import failed_for, failures_for, words_of
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, Capability, broke, moment, shell_word
 from harness.detectors.error_texts import require_reasons
 from harness.detectors.stores.store_failures import UNREAD, bare, share_of_runs, short
-from harness.model.findings import Evidence, Finding
+from harness.model import Evidence, Finding, format_bytes, format_duration
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
 from harness.model.phases import STORE_FULL as STORE_FULL_REASON
-from harness.model.units import format_bytes, format_duration
 
 NAME = "store-full"
 NEEDS = (Capability.RUNS,)

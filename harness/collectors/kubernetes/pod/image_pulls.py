@@ -4,8 +4,7 @@ import re
 from dataclasses import KW_ONLY, dataclass
 
 from harness.collectors.kubernetes.timestamps import Stamp
-from harness.model.errors import ConfigError
-from harness.model.units import parse_duration
+from harness.model import ConfigError, parse_duration
 
 _IMAGE = re.compile(r'image "([^"]+)"')
 _PULL_TIMES = re.compile(r"\bin ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)(?: \(((?:\d+(?:\.\d+)?(?:h|ms|m|s))+) including)?")

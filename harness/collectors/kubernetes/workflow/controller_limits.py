@@ -16,7 +16,7 @@ from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.source_health import UnreachableError
-from harness.model.errors import ConfigError
+from harness.model import ConfigError, Event
 from harness.model.phases import (
     ARGUMENTS,
     BURST,
@@ -31,7 +31,6 @@ from harness.model.phases import (
     WORKFLOW_CONTROLLER,
     WORKFLOW_WORKERS,
 )
-from harness.model.records import Event
 from harness.reading import parse_yaml
 
 OF_NAMESPACE = "workflows.argoproj.io/parallelism-limit"
