@@ -18,7 +18,7 @@ from harness.model.slo import RATIOS, Slo, parse_slo
 from harness.model.units import counted, format_duration, parse_duration
 
 _HINT = "write it as 'failed_ratio > 0.2 for 1m', 'failed_ratio > 0.2 after 50' or 'blocked'"
-_LEAST = 20  # one failed run of one is no ratio
+_MIN_RUNS = 20  # one failed run of one is no ratio
 _RULE = re.compile(
     r"(?P<condition>.*?)(?:\s+for\s+(?P<window>.*?))?(?:\s+after\s+(?P<least>\d+)(?:\s+runs)?)?\s*", re.DOTALL
 )
@@ -61,7 +61,7 @@ def parse_abort(text: str) -> AbortRule:
         window_s = None if window is None else parse_duration(window)
     except ConfigError as error:
         raise ConfigError(f"the rule '{text}': {error.message}", _HINT) from error
-    least = int(parts["least"] or (_LEAST if window_s is None else 1))
+    least = int(parts["least"] or (_MIN_RUNS if window_s is None else 1))
     if parsed.measure not in _PARTS or (window_s is not None and window_s <= 0) or least < 1:
         known = ", ".join(name for name in RATIOS if name in _PARTS)
         raise ConfigError(f"the rule '{text}' can't be evaluated during a test", f"{_HINT}; ratios: {known}")

@@ -18,8 +18,8 @@ from harness.model.units import parse_duration
 
 _PLACEHOLDERS = ("nodes", "load", "variant", "repetition")
 _FOLDER_NAME = re.compile(r"[^\W_.-][\w .-]{0,99}")
-_MOST_STEPS = 10_000
-_MOST = 10_000_000  # of a whole number
+_MAX_STEPS = 10_000
+_MAX_NUMBER = 10_000_000  # of a whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ def _axis(value: object) -> tuple[int, ...]:
     span, _, step = str(value).partition("by")
     low, dots, high = span.partition("..")
     found = range(_whole(low), _whole(high if dots else low) + 1, _whole(step or 1))
-    if not 0 < len(found) <= _MOST_STEPS:
+    if not 0 < len(found) <= _MAX_STEPS:
         raise ConfigError(f"'{value}' is not an axis", "write it as 200, [50, 100] or 2..20")
     return tuple(found)
 
 
 def _whole(value: object) -> int:
     text = str(value).strip()
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
-        what = f"'{text[:100]}' is not a whole number from 1 to {_MOST:,}"
+    if not text.isdecimal() or not 1 <= int(text) <= _MAX_NUMBER:
+        what = f"'{text[:100]}' is not a whole number from 1 to {_MAX_NUMBER:,}"
         raise ConfigError(what, "write it as 200, [50, 100] or 2..20")
     return int(text)
 
@@ -80,7 +80,7 @@ class _Written:
     name: str = ""
     question: Question = Question.GRID
     variants: Mapping[str, Mapping[str, object] | None] = field(default_factory=lambda: {"default": {}})
-    repetitions: Annotated[int, Range(1, _MOST)] = 3
+    repetitions: Annotated[int, Range(1, _MAX_NUMBER)] = 3
     order: RunOrder = RunOrder.INTERLEAVED
     seed: int = 0
     slos: Annotated[tuple[str, ...], _texts] = ()

@@ -12,10 +12,10 @@ from harness.model.units import parse_duration
 from harness.planning.summaries import summary_of
 from harness.targets.table import named_rows_of, rows_of
 
-_MOST_NAMED = 3  # folders of one warning
+_MAX_NAMED = 3  # folders of one warning
 UNITS = ("node", "replica")  # what tests count; a table has the column "nodes" or "replicas"
 _HINT = "give run folders, or a CSV table"
-_MOST = 1e9
+_MAX_NUMBER = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ def read(paths: Iterable[Path]) -> Source:
 
 
 def _named(folders: Sequence[str]) -> str:
-    shown = ", ".join(folders[:_MOST_NAMED])
-    return f"{shown} and {len(folders) - _MOST_NAMED:,} more" if len(folders) > _MOST_NAMED else shown
+    shown = ", ".join(folders[:_MAX_NAMED])
+    return f"{shown} and {len(folders) - _MAX_NAMED:,} more" if len(folders) > _MAX_NAMED else shown
 
 
 def read_observations(path: Path) -> list[Observation]:
@@ -116,7 +116,7 @@ def _positive(path: Path, line: int, row: dict[str, str], name: str) -> float:
         value = parse_duration(text) if name == "duration" else float(text)
     except (ValueError, ConfigError):
         value = 0.0
-    if not 0 < value <= _MOST:
+    if not 0 < value <= _MAX_NUMBER:
         expected = "a time above 0: 5400, 90m or 1h30m" if name == "duration" else "a number above 0"
         raise ConfigError(f"{path}, line {line}, column '{name}': '{text}' is not {expected}", "correct the row")
     return value

@@ -12,7 +12,7 @@ import orjson
 from harness.model.schedules import MOST_ARRIVALS
 
 _LATEST_AT = 2**62  # ns: in the year 2116; differences of instants still fit 64 bits
-_MOST = 2**40
+_MAX_NUMBER = 2**40
 _WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -51,7 +51,7 @@ def _column(name: str, hint: Any, default: Any) -> Column:
     (plain,) = known
     is_mapping = get_origin(plain) is Mapping
     choices = tuple(map(str, plain)) if isinstance(plain, type) and issubclass(plain, Enum) else ()
-    bounds = (-_LATEST_AT, _LATEST_AT) if name.rsplit("_", maxsplit=1)[-1] == "at" else (0, _MOST)
+    bounds = (-_LATEST_AT, _LATEST_AT) if name.rsplit("_", maxsplit=1)[-1] == "at" else (0, _MAX_NUMBER)
     if name == "seq":
         bounds = 0, MOST_ARRIVALS - 1
     return Column(

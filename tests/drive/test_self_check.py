@@ -146,7 +146,7 @@ def findings(recorded, service):
 
 
 def test_a_worker_that_needs_more_than_70_percent_of_its_core_is_a_finding(findings, monkeypatch):
-    monkeypatch.setattr(generator_lag, "_LEAST", 1)  # a sample is five seconds
+    monkeypatch.setattr(generator_lag, "_MIN_SAMPLES", 1)  # a sample is five seconds
     (finding,), folder = findings("hungry", busy_s=0.022, every=1)
     told = [each.value for each in finding.evidence if "of its core" in each.statement]
     first_at = min(each.due_at for each in folder.records(Submission))
@@ -168,7 +168,7 @@ def test_lag_above_a_tenth_of_a_typical_run_is_a_finding(findings):
 def test_a_worker_that_is_on_time_is_no_finding(findings, monkeypatch):
     # Of this machine, which may be busy, nothing is asked.
     monkeypatch.setattr(lateness, "LIMITS", tuple((*each[:2], 10.0, each[3]) for each in lateness.LIMITS))
-    monkeypatch.setattr(generator_lag, "_NOTABLE_S", 10.0)
+    monkeypatch.setattr(generator_lag, "_MIN_LAG_S", 10.0)
     assert findings("idle", busy_s=0.0, every=1)[0] == []
 
 

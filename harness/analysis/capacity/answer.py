@@ -19,8 +19,8 @@ QUANTITIES = (RUNS, NODES, WITHIN)
 _LEVELS = (0.05, 0.5, 0.95)
 _MOST_NODES = 20_000
 _MOST_RUNS = 10**9
-_FAR = 2.0
-_NEAR = 10  # times the runs: room for more is not worth a word
+_EXTRAPOLATED = 2.0
+_TIMES_THE_RUNS = 10  # times the runs: room for more is not worth a word
 _EPSILON = 1e-9  # for rounding, where a duration equals the time exactly
 
 
@@ -117,7 +117,7 @@ def _caps(model: CapacityModel, known: dict[str, float | None]) -> list[str]:
     found += [
         f"above {counted(cap.runs, 'run')} {cap.name} is full unless something is removed: {cap.how}"
         for cap in model.caps
-        if cap.runs < _NEAR * (known[RUNS] or np.inf)
+        if cap.runs < _TIMES_THE_RUNS * (known[RUNS] or np.inf)
     ]
     at = nodes or float(_MOST_NODES)
     low, high = 0, 1
@@ -203,12 +203,12 @@ def _warnings(
     seen = model.fitted_on
     found = []
     for name, value, (least, most) in (("run", known[RUNS], seen.runs), (seen.unit, known[NODES], seen.nodes)):
-        if value and value > _FAR * most:
+        if value and value > _EXTRAPOLATED * most:
             times = f"{value / most:,.0f}" if value > 10 * most else f"{value / most:.1f}"
             found.append(
                 f"extrapolated: {counted(value, name)}, {times} times the observed maximum ({format_count(most)})"
             )
-        elif value and value * _FAR < least:
+        elif value and value * _EXTRAPOLATED < least:
             found.append(
                 f"extrapolated: {counted(value, name)}, less than half the observed minimum ({format_count(least)})"
             )

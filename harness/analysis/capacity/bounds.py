@@ -23,12 +23,12 @@ from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SE
 from harness.model.units import format_duration
 
 ADAPTERS = "adapters"
-_NOTABLE = 0.15  # of the runs' time
-_AT_ONCE = 3.0
-_FEW = 10  # executions of a replica
+_MIN_SHARE = 0.15  # of the runs' time
+_MIN_AT_ONCE = 3.0
+_MIN_EXECUTIONS = 10  # executions of a replica
 _A_POD_S = 2.0  # between two pods a healthy controller takes about a second, and platforms record whole seconds
-_COMPUTING = 1 / 3  # of the workers' time: behind adapters at their limit, workers seldom compute
-_UNHINDERED = 0.05
+_MAX_COMPUTING = 1 / 3  # of the workers' time: behind adapters at their limit, workers seldom compute
+_UNHINDERED_QUANTILE = 0.05
 _REFUTED = 1.05
 
 
@@ -102,7 +102,7 @@ def _controller(timeline: Timeline, measured: float) -> Bound | None:
     at once, the others wait for the controller's next look at their run, which it has time for.
     """
     over = timeline.is_over & np.isfinite(floats(timeline.runs, "over_s"))
-    if waits(timeline).shares()[CONTROLLER] < _NOTABLE:
+    if waits(timeline).shares()[CONTROLLER] < _MIN_SHARE:
         return None
     between = segments(timeline, over)
     if not between.row.size:
@@ -133,7 +133,7 @@ def _store(timeline: Timeline, measured: float) -> Bound | None:
         return _shared(timeline, measured, "artifact store", (STORING,))
     known = timeline.pods[timeline.of_runs(STORING)]
     first, last = float(floats(known, "start_s").min()), float(np.nanmax(floats(known, "end_s"), initial=0.0))
-    if stored.share < _NOTABLE or not over or last <= first:
+    if stored.share < _MIN_SHARE or not over or last <= first:
         return None
     at_once = stored.total_s / (last - first)
     busy = (last - first) * -float(np.expm1(-at_once))
@@ -146,11 +146,11 @@ def _adapters(timeline: Timeline, measured: float) -> Bound | None:
         return None
     done = executions(timeline)
     moving = done.loading + done.sending
-    quickest = min((float(np.median(s)) for s in done.by_replica(moving, _FEW).values()), default=np.inf)
+    quickest = min((float(np.median(s)) for s in done.by_replica(moving, _MIN_EXECUTIONS).values()), default=np.inf)
     if not moving.size or moving.sum() < done.computing.sum() or quickest < float(moving.mean()) / 2:
         return None  # a worker that is busy computing also loads slowly
     workers = saturation(timeline)
-    if workers.waiting > workers.moving and workers.computing > _COMPUTING:
+    if workers.waiting > workers.moving and workers.computing > _MAX_COMPUTING:
         return None  # the workers are at their limit, and loads wait for them
     return _shared(timeline, measured, ADAPTERS, (LOADING, SENDING))
 
@@ -162,7 +162,7 @@ def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, .
     """
     share = sum(waits(timeline).shares()[phase] for phase in phases)
     over = int(timeline.is_over.sum())
-    if share < _NOTABLE or not over:
+    if share < _MIN_SHARE or not over:
         return None
     stretches = [timeline.stretches(phase) for phase in phases]
     start = np.concatenate([floats(each, "start_s") for each in stretches])
@@ -173,7 +173,7 @@ def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, .
 
 
 def _sharing(part: str, measured: float, over: int, busy: float, at_once: float) -> Bound | None:
-    if at_once < _AT_ONCE:
+    if at_once < _MIN_AT_ONCE:
         return None
     per_hour = 3600 * over / busy
     how = f"busy for {format_duration(busy)}, with {at_once:.1f} concurrent requests on average"
@@ -213,7 +213,7 @@ def _in_flight(timeline: Timeline, measured: float) -> Bound | None:
     lasted = lasted[np.isfinite(lasted) & (lasted > 0)]
     if not lasted.size:
         return None
-    alone = float(np.quantile(lasted, _UNHINDERED))
+    alone = float(np.quantile(lasted, _UNHINDERED_QUANTILE))
     count = float(peak(floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")))
     per_hour = 3600 * count / alone
     how = f"at most {count:.0f} runs were in flight, and a fast one (p5) took {alone:.1f} s"

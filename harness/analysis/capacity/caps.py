@@ -19,9 +19,9 @@ from harness.analysis.waits.startup_delay import startup_delay
 from harness.model.phases import RUNNING
 from harness.model.units import counted, format_bytes, format_duration
 
-_PLATEAU = 0.7  # of the time in which runs waited for their first pod, as many were active
-_LEAST_WAIT_S = 3.0
-_FEW = 10  # runs: what they write is their own, and not the volume's other users'
+_MIN_PLATEAU = 0.7  # of the time in which runs waited for their first pod, as many were active
+_MIN_WAIT_S = 3.0
+_MIN_RUNS = 10  # runs: what they write is their own, and not the volume's other users'
 # Bounds that more nodes or a larger test move. Loads take long at slow adapters, and where workers are busy with other
 # executions: tests on one number of replicas can't tell, and a cap would deny what more replicas do.
 _OF_NODES = frozenset({"nodes", "runs in flight", ADAPTERS})
@@ -78,7 +78,7 @@ def _parallelism(timeline: Timeline) -> tuple[Cap, ...]:
         return ()
     found = startup_delay(timeline)
     waited = float(np.median(found.before)) if found.before.size else 0.0
-    if found.plateau < _PLATEAU or waited < max(_LEAST_WAIT_S, 3 * found.unhindered_s):
+    if found.plateau < _MIN_PLATEAU or waited < max(_MIN_WAIT_S, 3 * found.unhindered_s):
         return ()
     if len(timeline.events[timeline.events["reason"] == "FailedScheduling"]):
         return ()  # the nodes were full: then they are what held runs back
@@ -123,7 +123,7 @@ def _autoscaler(timeline: Timeline) -> tuple[Cap, ...]:
 def _room(timeline: Timeline) -> tuple[Cap, ...]:
     """The free space on the volumes of artifact store and database, over what a run wrote there in this test."""
     done = ledger(timeline).succeeded
-    if done < _FEW:
+    if done < _MIN_RUNS:
         return ()
     found = []
     for volume in volumes(timeline):

@@ -7,9 +7,9 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, active, floats
 
 _BINS = 24
-_LEAST_RUNS = 60
-_GAIN = 0.5  # share of the variance that the broken line must explain
-_RISE = 1.3  # from the level to the highest load
+_MIN_RUNS = 60
+_MIN_EXPLAINED = 0.5  # share of the variance that the broken line must explain
+_MIN_RISE = 1.3  # from the level to the highest load
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def knee(timeline: Timeline) -> Knee | None:
     runs = timeline.runs
     due, over = floats(runs, "due_s"), floats(runs, "over_s")
     known = timeline.is_over & np.isfinite(due) & np.isfinite(over)
-    if np.count_nonzero(known) < _LEAST_RUNS:
+    if np.count_nonzero(known) < _MIN_RUNS:
         return None
     due, over = due[known], over[known]
     return bend(*_medians(active(due, over, due), over - due))
@@ -51,10 +51,10 @@ def bend(load: Floats, latency: Floats) -> Knee | None:
         rest = float(np.square(latency - level - slope * past).sum())
         if found is None or 1 - rest / whole > found.explained:
             found = Knee(float(at), float(level), float(slope), 1 - rest / whole)
-    if found is None or found.explained < _GAIN or found.slope_s <= 0:
+    if found is None or found.explained < _MIN_EXPLAINED or found.slope_s <= 0:
         return None
     far = found.level_s + found.slope_s * (float(load.max()) - found.in_flight)
-    return found if far >= _RISE * found.level_s > 0 and found.explained > _straight(load, latency, whole) else None
+    return found if far >= _MIN_RISE * found.level_s > 0 and found.explained > _straight(load, latency, whole) else None
 
 
 def _straight(load: Floats, latency: Floats, whole: float) -> float:

@@ -10,8 +10,8 @@ from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import POD_CFS_PERIODS, POD_CFS_THROTTLED
 
 _AT_LIMIT = 0.95  # of the CPU limit: the demand beyond it is not visible
-_MUCH_BY_USE = 0.05
-_MUCH_BY_PERIODS = 0.25  # as the alert CPUThrottlingHigh of kubernetes-mixin: a burst of threads throttles a little
+_MIN_OF_SAMPLES = 0.05
+_MIN_OF_PERIODS = 0.25  # as the alert CPUThrottlingHigh of kubernetes-mixin: a burst of threads throttles a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Throttling:
     @property
     def much(self) -> bool:
         """Enough to slow the step down."""
-        return self.share > (_MUCH_BY_PERIODS if self.by_periods else _MUCH_BY_USE)
+        return self.share > (_MIN_OF_PERIODS if self.by_periods else _MIN_OF_SAMPLES)
 
     @property
     def sentence(self) -> str:

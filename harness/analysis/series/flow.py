@@ -10,7 +10,7 @@ from harness.analysis.services.volumes import Volume
 from harness.analysis.timeline import Timeline, floats
 from harness.model.records import Outcome
 
-_NOTABLE = 0.01  # of a volume's capacity
+_MIN_SHARE_WRITTEN = 0.01  # of a volume's capacity
 _AT_ONCE_S = 1e-3
 
 
@@ -73,6 +73,6 @@ class FreeSpace:
 
 def free_space(volumes: Iterable[Volume]) -> tuple[FreeSpace, ...]:
     """The volumes whose use changed, the fullest first."""
-    changed = (v for v in volumes if v.full or float(np.ptp(v.free)) > _NOTABLE * v.capacity)
+    changed = (v for v in volumes if v.full or float(np.ptp(v.free)) > _MIN_SHARE_WRITTEN * v.capacity)
     fullest = sorted(changed, key=lambda v: v.least / v.capacity)
     return tuple(FreeSpace(volume, thinned(volume.at_s, volume.free)) for volume in fullest)

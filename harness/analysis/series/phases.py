@@ -10,7 +10,7 @@ from harness.analysis.waits.waits import Waits, waits
 from harness.model.phases import RUN_PHASES, RUNNING, UNSCHEDULABLE
 
 _GROUPS = (("typical (p50)", 0.5), ("slow (p90)", 0.9), ("slowest (p99)", 0.99))
-_NEAR = 0.02  # of the runs, on each side of a quantile
+_QUANTILE_MARGIN = 0.02  # of the runs, on each side of a quantile
 _BARS = 60
 _LEAST_RUNS = 4
 _BINS = 40
@@ -112,7 +112,7 @@ def _summary(name: str, share: float, seconds: Floats) -> PhaseSummary:
 def _groups(split: Waits) -> tuple[PhaseGroup, ...]:
     order = np.argsort(split.total, kind="stable")
     chosen = {"all runs (mean)": order}
-    near = max(1, round(order.size * _NEAR))
+    near = max(1, round(order.size * _QUANTILE_MARGIN))
     for name, level in _GROUPS:
         centre = int(np.ceil(level * order.size)) - 1
         chosen[name] = order[max(0, centre - near) : centre + near + 1]

@@ -17,11 +17,11 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, active, floats, peak, remembered
 from harness.model.phases import COMPUTING
 
-_FEW = 20  # executions
-_CANDIDATES = 32  # numbers of cores, at most
+_MIN_EXECUTIONS = 20  # executions
+_MAX_CANDIDATES = 32  # numbers of cores, at most
 # How often executions that don't slow each other down look as if they did. Where many compute at once, cores are short
 # more often than where few do: weaker signs of it suffice.
-_CHANCE, _CHANCE_OF_MANY, _MANY = 1e-3, 5e-3, 5.0
+_MAX_CHANCE, _MAX_CHANCE_OF_MANY, _MANY_CORES = 1e-3, 5e-3, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Contention:
     @property
     def likely(self) -> bool:
         """Whether chance hardly explains the computing times."""
-        return self.p < (_CHANCE_OF_MANY if self.cores >= _MANY else _CHANCE)
+        return self.p < (_MAX_CHANCE_OF_MANY if self.cores >= _MANY_CORES else _MAX_CHANCE)
 
 
 NONE = Contention(np.inf, 0.0, 1.0)
@@ -59,14 +59,14 @@ def shared(start: Floats, end: Floats) -> Contention:
     over = np.isfinite(start) & np.isfinite(end) & (end > start)
     start, end = start[over], end[over]
     most = peak(start, end) if start.size else 0
-    if start.size < _FEW or most < 2:
+    if start.size < _MIN_EXECUTIONS or most < 2:
         return NONE
     at = np.unique(np.concatenate((start, end)))
     number, length = active(start, end, at[:-1]), np.diff(at)
     last = number[np.searchsorted(at, end) - 1]  # that compute when it ends, itself included
     alone = _log_likelihood(end - start, np.ones_like(start))
     best, cores, work = alone, np.inf, end - start
-    for candidate in np.unique(np.geomspace(1.0, most, _CANDIDATES).round(1))[:-1]:
+    for candidate in np.unique(np.geomspace(1.0, most, _MAX_CANDIDATES).round(1))[:-1]:
         speed = np.minimum(1.0, candidate / np.maximum(number, 1.0))
         done = np.concatenate(([0.0], np.cumsum(speed * length)))
         worked = done[np.searchsorted(at, end)] - done[np.searchsorted(at, start)]

@@ -12,14 +12,14 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import MYSQL_CONNECTIONS, MYSQL_MOST_CONNECTIONS, MYSQL_QUERIES, MYSQL_THREADS
 
-_OWN = 1.0  # the exporter's own query is one of the busy threads
+_OWN_THREADS = 1.0  # the exporter's own query is one of the busy threads
 _BLOCKS = 12
-_LEAST = 4  # measurements per block
-_CROWD = 5.0  # busy threads
-_COUNTED = 10.0  # busy threads, summed over a quiet time's measurements: with fewer, query times are chance
-_BUSIER = 1.3
-_SLOWER = 2.0
-_NEARLY_ALL = 0.9
+_MIN_PER_BLOCK = 4  # measurements per block
+_MIN_BUSY_THREADS = 5.0  # busy threads
+_MIN_THREADS_COUNTED = 10.0  # busy threads, summed over a quiet time's measurements: with fewer, query times are chance
+_MIN_BUSIER = 1.3
+_MIN_SLOWER = 2.0
+_MIN_SHARE_CONNECTED = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Work:
     @property
     def at_limit(self) -> bool:
         """Queries took longer with more busy threads."""
-        return self.crowded_s >= _SLOWER * self.alone_s
+        return self.crowded_s >= _MIN_SLOWER * self.alone_s
 
 
 def database_work(timeline: Timeline) -> Work | str:
@@ -53,18 +53,18 @@ def database_work(timeline: Timeline) -> Work | str:
     running, asked = timeline.metric(MYSQL_THREADS), timeline.metric(MYSQL_QUERIES)
     if not len(running) or not len(asked):
         return "threads and queries were not recorded: that needs a mysqld_exporter"
-    if min(len(running), len(asked)) < _BLOCKS * _LEAST:
-        return f"threads and queries were measured fewer than {_BLOCKS * _LEAST} times"
+    if min(len(running), len(asked)) < _BLOCKS * _MIN_PER_BLOCK:
+        return f"threads and queries were measured fewer than {_BLOCKS * _MIN_PER_BLOCK} times"
     edges = np.linspace(float(floats(asked, "at_s").min()), float(floats(asked, "at_s").max()) + 1e-6, _BLOCKS + 1)
-    threads = _means(edges, floats(running, "at_s"), np.maximum(floats(running, "value") - _OWN, 0.0))
+    threads = _means(edges, floats(running, "at_s"), np.maximum(floats(running, "value") - _OWN_THREADS, 0.0))
     queries = _means(edges, floats(asked, "at_s"), floats(asked, "value"))
     known = np.isfinite(threads) & np.isfinite(queries)
     threads, queries = threads[known], queries[known]
     crowd = threads >= np.quantile(threads, 0.75)
     most = float(queries[crowd].mean())
-    quiet = (threads <= threads[crowd].mean() / 2) & (queries <= most / _BUSIER)
+    quiet = (threads <= threads[crowd].mean() / 2) & (queries <= most / _MIN_BUSIER)
     counted = float(threads[quiet].sum()) * len(running) / _BLOCKS
-    if threads[crowd].mean() < _CROWD or counted < _COUNTED or not queries[quiet].any():
+    if threads[crowd].mean() < _MIN_BUSY_THREADS or counted < _MIN_THREADS_COUNTED or not queries[quiet].any():
         return "its load did not vary enough to show a limit"
     alone, crowded = (float(threads[of].sum() / queries[of].sum()) for of in (quiet, crowd))
     return Work(most, float(queries.mean()), float(threads[crowd].mean()), alone, crowded, float(np.ptp(edges)))
@@ -76,7 +76,7 @@ def connection_seconds(timeline: Timeline) -> tuple[float, float] | None:
     if not len(most) or len(used) < 2:
         return None
     limit, at, held = float(most["value"].max()), floats(used, "at_s"), floats(used, "value")
-    if limit <= 0 or float(np.quantile(held, 0.95)) < _NEARLY_ALL * limit:
+    if limit <= 0 or float(np.quantile(held, 0.95)) < _MIN_SHARE_CONNECTED * limit:
         return None
     return limit, float(np.trapezoid(held, at))
 

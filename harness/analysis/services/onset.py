@@ -13,7 +13,7 @@ from harness.analysis.timeline import Floats, evenly
 
 _BEFORE = 3  # values, at least: of 50, they are the three smallest in 1 of 20,000 orders
 _SPLITS = 16  # at most, from either end
-_MOST = 1_000  # values that are compared, evenly chosen; of more, the probability may be too small for a float
+_MAX_VALUES = 1_000  # values that are compared, evenly chosen; of more, the probability may be too small for a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def onset(values: Floats) -> Onset:
     """The most likely rise of positive `values`, shape (n,), in order; `NONE` where there are too few for any."""
     from scipy.stats import mannwhitneyu
 
-    kept = evenly(values.size, _MOST)
+    kept = evenly(values.size, _MAX_VALUES)
     values, number = values[kept], kept.size
     if number < 2 * _BEFORE:
         return NONE

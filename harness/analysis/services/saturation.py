@@ -19,14 +19,14 @@ from harness.analysis.timeline import Bools, Floats, Timeline, active, floats, r
 from harness.analysis.waits.waits import waits
 from harness.model.phases import COMPUTING
 
-_LEAST = 0.02  # of a worker's time: computing takes that much of it even if loads take nearly all
-_BUSY = 0.9  # quantile of the time, by the number that compute
-_PASSING = 0.002  # of the time in which any computed
-_QUICK = 0.1  # quantile of loads that nothing interrupts
-_MEASURED = 0.3  # of the wait: with less measured in a queue, the rest may be long loads
-_NEARLY_ALL = 0.8  # of the replicas' CPU time: idle ones use some, too
-_SEVERAL = 1.2  # times the workers of a replica would usually compute at once, if all replicas had work
-_USUAL = 3.0  # times a quick load is the mean one, if durations vary as usual: lognormal, p95 = 2.5 medians
+_MIN_COMPUTING = 0.02  # of a worker's time: computing takes that much of it even if loads take nearly all
+_BUSY_QUANTILE = 0.9  # quantile of the time, by the number that compute
+_MIN_SHARE_AT_ONCE = 0.002  # of the time in which any computed
+_QUICK_QUANTILE = 0.1  # quantile of loads that nothing interrupts
+_MIN_SHARE_MEASURED = 0.3  # of the wait: with less measured in a queue, the rest may be long loads
+_MIN_SHARE_IN_ONE = 0.8  # of the replicas' CPU time: idle ones use some, too
+_MIN_REPLICAS_BUSY = 1.2  # times the workers of a replica would usually compute at once, if all replicas had work
+_MEAN_OF_QUICK = 3.0  # times a quick load is the mean one, if durations vary as usual: lognormal, p95 = 2.5 medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Saturation:
     @property
     def measured(self) -> bool:
         """Whether enough of the wait was measured in a queue for the inferred rest to be one, too."""
-        return self.queued >= _MEASURED * self.waiting
+        return self.queued >= _MIN_SHARE_MEASURED * self.waiting
 
 
 @remembered
@@ -80,7 +80,7 @@ def saturation(timeline: Timeline) -> Saturation:
         most_own = min(most_own, computed * loaded / excess)  # in turns
 
     def own_loading(busy: float | None) -> float:
-        return most_own if busy is None else min(most_own, computed * (1 - busy) / max(busy, _LEAST))
+        return most_own if busy is None else min(most_own, computed * (1 - busy) / max(busy, _MIN_COMPUTING))
 
     used, known = _share([each.whole for each in groups]), service_replicas(timeline).total
     own = own_loading(_share([each.usual for each in groups]))
@@ -109,18 +109,18 @@ def saturation(timeline: Timeline) -> Saturation:
 
 def _in_one(done: Executions, shown: ServiceReplicas, groups: Sequence["_Group"], computing: float) -> bool:
     """Whether one of several replicas did all the work, as far as answers or the number that computed at once show."""
-    if len(shown.pods) < 2 or (shown.cpu_s.size and shown.cpu_s.max() < _NEARLY_ALL * shown.cpu_s.sum()):
+    if len(shown.pods) < 2 or (shown.cpu_s.size and shown.cpu_s.max() < _MIN_SHARE_IN_ONE * shown.cpu_s.sum()):
         return False  # a name that all answers have may be a load balancer's
     if done.replicas:
         return len(done.replicas) == 1
     seen = sum(each.seen for each in groups)
-    return shown.each > 0 and seen <= shown.each and len(shown.pods) * computing >= _SEVERAL
+    return shown.each > 0 and seen <= shown.each and len(shown.pods) * computing >= _MIN_REPLICAS_BUSY
 
 
 def unhindered(seconds: Floats) -> float:
     """At most this much did all of them take without interruption, judged by the quickest of the later half."""
     late = seconds[seconds.size // 2 :]
-    return _USUAL * float(np.quantile(late, _QUICK)) * seconds.size if late.size else 0.0
+    return _MEAN_OF_QUICK * float(np.quantile(late, _QUICK_QUANTILE)) * seconds.size if late.size else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _most(computing: Floats, length: Floats) -> int:
     """The largest number that computed at once, at least 1; passing overlaps come from how steps are reported."""
     reached = np.arange(1, int(computing.max(initial=1.0)) + 1)
     busy_s = np.array([float(length[computing >= number].sum()) for number in reached])
-    return int(reached[busy_s >= _PASSING * busy_s[0]].max())
+    return int(reached[busy_s >= _MIN_SHARE_AT_ONCE * busy_s[0]].max())
 
 
 def _workers(computing: Floats, length: Floats, enough: Bools, most: int) -> int:
@@ -210,7 +210,7 @@ def _workers(computing: Floats, length: Floats, enough: Bools, most: int) -> int
     """
     by_number = np.argsort(computing, kind="stable")
     time = np.cumsum(length[by_number] * (computing[by_number] > 0))
-    usual = computing[by_number][np.searchsorted(time, _BUSY * time[-1])] if time.size else 1.0
+    usual = computing[by_number][np.searchsorted(time, _BUSY_QUANTILE * time[-1])] if time.size else 1.0
     least, weight = max(int(usual), 1), length * enough
     if not weight.any():
         return least

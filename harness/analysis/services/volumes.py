@@ -10,7 +10,7 @@ from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 
 # A volume with less than this share free counts as full: file systems and stores keep a reserve.
-_NEARLY_FULL = 0.02
+_MAX_SHARE_FREE = 0.02
 # In the names of claims, and of the pods that mount them.
 _OF_STORES = re.compile(r"seaweed|minio|artifact|ceph|ozone|rustfs|garage|s3|object", re.IGNORECASE)
 _OF_OTHERS = re.compile(
@@ -57,7 +57,7 @@ class Volume:
     @property
     def room(self) -> float:
         """Bytes that could still be written when it was last read, before it counted as full."""
-        return max(0.0, float(self.free[-1]) - _NEARLY_FULL * self.capacity)
+        return max(0.0, float(self.free[-1]) - _MAX_SHARE_FREE * self.capacity)
 
     @property
     def least(self) -> float:
@@ -71,7 +71,7 @@ class Volume:
 
     @property
     def _low(self) -> Bools:
-        return np.asarray(self.free <= _NEARLY_FULL * self.capacity)
+        return np.asarray(self.free <= _MAX_SHARE_FREE * self.capacity)
 
     @property
     def nearly_full_s(self) -> float | None:

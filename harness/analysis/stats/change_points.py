@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.analysis.timeline import Floats, Ints
 
-_LEAST = 3  # values on each side
+_MIN_SIDE = 3  # values on each side
 _PERMUTATIONS = 1999
 _AT_ONCE = 2**21  # statistics in memory
 
@@ -44,7 +44,7 @@ def change_points(values: Sequence[float], random: np.random.Generator, level: f
 def _split(series: Floats, offset: int, random: np.random.Generator, level: float) -> list[tuple[int, float]]:
     from scipy.stats import permutation_test
 
-    if series.size < 2 * _LEAST or not np.ptp(series):
+    if series.size < 2 * _MIN_SIDE or not np.ptp(series):
         return []
     begin, end = _stretches(series.size)
     tested = permutation_test(
@@ -65,8 +65,8 @@ def _split(series: Floats, offset: int, random: np.random.Generator, level: floa
 
 def _stretches(count: int) -> tuple[Ints, Ints]:
     """Where stretches begin and end that leave enough values inside, and outside on each side that has any."""
-    begin, end = np.triu_indices(count + 1, _LEAST)
-    kept = ((begin == 0) | (begin >= _LEAST)) & ((end == count) | (count - end >= _LEAST)) & (end - begin < count)
+    begin, end = np.triu_indices(count + 1, _MIN_SIDE)
+    kept = ((begin == 0) | (begin >= _MIN_SIDE)) & ((end == count) | (count - end >= _MIN_SIDE)) & (end - begin < count)
     return begin[kept], end[kept]
 
 

@@ -19,9 +19,9 @@ ALPHA = 0.05
 POWER = 0.8
 _RESAMPLES = 2000
 _ARRANGEMENTS = 10_000  # up to so many are all counted; of more, so many random ones
-_MANY = 100  # tests of each variant, from which on the arrangements need not be drawn
-_LEAST_FOR_SPREAD = 3
-_LEAST_PAIRS = 6  # with fewer, even pairs that all agree can't be significant
+_MIN_TESTS_UNDRAWN = 100  # tests of each variant, from which on the arrangements need not be drawn
+_MIN_FOR_SPREAD = 3
+_MIN_PAIRS = 6  # with fewer, even pairs that all agree can't be significant
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class _Cell:
     def paired(self) -> bool:
         first, second = self.arms
         positive = min((*first.values(), *second.values())) > 0
-        return self.side_by_side and first.keys() == second.keys() and len(first) >= _LEAST_PAIRS and positive
+        return self.side_by_side and first.keys() == second.keys() and len(first) >= _MIN_PAIRS and positive
 
     def values(self) -> tuple[Floats, Floats]:
         """The values of both; in pairs, in the same order."""
@@ -206,7 +206,7 @@ def permutation(a: Floats, b: Floats, random: np.random.Generator) -> float:
     """
     from scipy.stats import permutation_test, ttest_ind
 
-    if min(a.size, b.size) >= _MANY:
+    if min(a.size, b.size) >= _MIN_TESTS_UNDRAWN:
         if not np.ptp(a) + np.ptp(b):
             return float(a[0] == b[0])
         return float(ttest_ind(a, b).pvalue)
@@ -247,7 +247,7 @@ def _chance(a: Floats, b: Floats, paired: bool) -> float | None:
     """See `Comparison.chance`."""
     from scipy.stats import t
 
-    if min(a.size, b.size) < _LEAST_FOR_SPREAD or not a.mean():
+    if min(a.size, b.size) < _MIN_FOR_SPREAD or not a.mean():
         return None
     if paired:
         spread = float(np.std(np.log(b / a), ddof=1))

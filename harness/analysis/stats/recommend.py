@@ -9,7 +9,7 @@ import numpy as np
 from harness.analysis.stats.compare import Comparison, Measurement, compare
 
 _FAILED = "failed_ratio"
-_MOST_MORE_FAILED = 0.01
+_MAX_MORE_FAILED = 0.01
 _HIGHER = ("throughput", "goodput")
 _LOWER = ("(s)", "duration", "time", "latency", "makespan", "lost", "imbalance")
 
@@ -101,7 +101,7 @@ def _means(measurements: Sequence[Measurement]) -> dict[tuple[str, str], dict[st
 
 def _failing(means: dict[tuple[str, str], dict[str, float]], variants: Sequence[str]) -> list[str]:
     shares = [arms for (metric, _), arms in means.items() if metric == _FAILED]
-    return [v for v in variants if any(arms.get(v, 0.0) > min(arms.values()) + _MOST_MORE_FAILED for arms in shares)]
+    return [v for v in variants if any(arms.get(v, 0.0) > min(arms.values()) + _MAX_MORE_FAILED for arms in shares)]
 
 
 def _shortfall(means: dict[tuple[str, str], dict[str, float]], variants: Sequence[str]) -> dict[str, float]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, floats
 
-_LEAST = 10
+_MIN_POINTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def degradation(timeline: Timeline) -> Trend | None:
     return trend(seq[known], lasted[known])
 
 
-def trend(x: Floats, y: Floats, least: int = _LEAST) -> Trend | None:
+def trend(x: Floats, y: Floats, least: int = _MIN_POINTS) -> Trend | None:
     """Ordinary least squares with Student's interval of its slope; none with fewer than `least` points."""
     from scipy.special import stdtrit
 

@@ -10,10 +10,10 @@ import numpy as np
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
 from harness.model.phases import POD_PHASES, PULLING, STARTING
 
-_FEW = 5  # starts on nodes that had the image: too few to compare with
-_LEAST_S, _TIMES = 2.0, 3.0  # a long start takes as long, and as many times as long as usual
-_NEARLY_ALL = 0.8
-_MOST = 500_000  # starts: comparing more would take hundreds of megabytes
+_MIN_STARTS = 5  # starts on nodes that had the image: too few to compare with
+_MIN_LONG_S, _MIN_RATIO = 2.0, 3.0  # a long start takes as long, and as many times as long as usual
+_MIN_SHARE_LONG = 0.8
+_MAX_STARTS = 500_000  # starts: comparing more would take hundreds of megabytes
 
 
 def with_likely_pulls(timeline: Timeline) -> Timeline | None:
@@ -25,7 +25,7 @@ def with_likely_pulls(timeline: Timeline) -> Timeline | None:
     the same pull.
     """
     starting = timeline.of_runs(STARTING)
-    if np.count_nonzero(starting) > _MOST:
+    if np.count_nonzero(starting) > _MAX_STARTS:
         return None
     rows = np.flatnonzero(starting)
     starts = timeline.pods.take(rows)
@@ -33,10 +33,10 @@ def with_likely_pulls(timeline: Timeline) -> Timeline | None:
     length = over - begun
     place = starts.groupby(["node", "task"], observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
     known = _known(place, begun, over)
-    if np.count_nonzero(known) < _FEW:
+    if np.count_nonzero(known) < _MIN_STARTS:
         return None
-    long = length >= max(_LEAST_S, _TIMES * float(np.median(length[known])))
-    if not long.any() or np.count_nonzero(long & ~known) < _NEARLY_ALL * np.count_nonzero(long):
+    long = length >= max(_MIN_LONG_S, _MIN_RATIO * float(np.median(length[known])))
+    if not long.any() or np.count_nonzero(long & ~known) < _MIN_SHARE_LONG * np.count_nonzero(long):
         return None
     phase = timeline.pods["phase"].to_numpy().copy()
     phase[rows[long & ~known]] = POD_PHASES.index(PULLING)

@@ -29,21 +29,22 @@ OPERATION_S, REQUEST_S = "argo_operation_s", "argo_k8s_request_s"
 METRICS = (CLIENT_WAIT_S, RESOURCE_WAIT_S, QUEUE_WAIT_S, QUEUE_DEPTH, WORKING, BUSY, REQUESTS)
 WORKERS = int(DEFAULTS[WORKFLOW_WORKERS])
 
-_USUALLY = 0.75  # quantile over the samples: a test has quiet stretches
-_TOKEN_S = 0.5  # median wait of a request
-_QUEUED_S = 1.0  # median wait of a workflow; the lowest bucket ends here, and the median of an idle queue is inside
+_BUSY_QUANTILE = 0.75  # quantile over the samples: a test has quiet stretches
+_MIN_TOKEN_S = 0.5  # median wait of a request
+# Median wait of a workflow; the lowest bucket ends here, and the median of an idle queue is inside.
+_MAX_IDLE_QUEUE_S = 1.0
 # That a worker spends on a workflow: Argo 4.0 sleeps for a second after each update, other versions don't.
-_WORK_S = 1.5
-_OPERATION_S = 4.0  # median of its time for a workflow; an idle one's is in the bucket up to 2.5 s
-_LONG = frozenset({"List", "Watch"})  # verbs whose answers are long
-_REQUESTS = 5  # of a look at a workflow
-_OF_RATE = 0.4  # a limit that binds: rates are means over a minute, with its quiet stretches
-_FEW = 4  # workers: each takes a second or more for a workflow
+_MIN_WORK_S = 1.5
+_MIN_LOOK_S = 4.0  # median of its time for a workflow; an idle one's is in the bucket up to 2.5 s
+_LONG_ANSWERS = frozenset({"List", "Watch"})  # verbs whose answers are long
+_REQUESTS_PER_LOOK = 5  # of a look at a workflow
+_MIN_OF_RATE = 0.4  # a limit that binds: rates are means over a minute, with its quiet stretches
+_FEW_WORKERS = 4  # workers: each takes a second or more for a workflow
 SOON_S = 2.0  # to the next look, which no fix shortens further
-_LATE_S = 1.0  # median time from a node to its pod; both are stamped in whole seconds
-_LEAST_QUEUE, _QUEUED_SAMPLES = 2, 2
-_PODS = 20  # that were compared with their nodes
-_EVEN, _MOSTLY, _SAMPLES = 0.15, 0.7, 3
+_MIN_LATE_S = 1.0  # median time from a node to its pod; both are stamped in whole seconds
+_MIN_QUEUE, _MIN_QUEUED_SAMPLES = 2, 2
+_MIN_PODS = 20  # that were compared with their nodes
+_MAX_DEVIATION, _MIN_SHARE_EVEN, _MIN_SAMPLES = 0.15, 0.7, 3
 _ARGOS = ("workflow", "cronworkflow", "clusterworkflow")  # kinds of argoproj.io begin with these
 _HELD = ("lock-wait", "workflows-postponed", "quota")  # rows of the catalogue
 
@@ -104,7 +105,7 @@ class Signs:
         """
         if not self.measured:
             return self._shown_by_nodes(idle=idle, late_start=late_start)
-        if self.pod_token_s is not None and self.pod_token_s >= _TOKEN_S:
+        if self.pod_token_s is not None and self.pod_token_s >= _MIN_TOKEN_S:
             return Limit.POD_RATE
         if self.few_workers:
             return Limit.WORKERS
@@ -118,18 +119,18 @@ class Signs:
     def at_client_rate(self) -> bool:
         """Whether its metrics show that requests wait for the client's rate."""
         if self.token_s is not None:
-            return self.token_s >= _TOKEN_S
+            return self.token_s >= _MIN_TOKEN_S
         if not self._slow or self.few_workers or self._below_rate:
             return False
         if self.request_s is None or self.operation_s is None:
             return self.even
-        return self.operation_s >= max(_OPERATION_S, self.request_s * _REQUESTS)
+        return self.operation_s >= max(_MIN_LOOK_S, self.request_s * _REQUESTS_PER_LOOK)
 
     @property
     def _below_rate(self) -> bool:
         """Whether it sent far fewer requests than it may."""
         allowed = self.settings.get(QPS)
-        return allowed is not None and self.rate is not None and self.rate < _OF_RATE * allowed
+        return allowed is not None and self.rate is not None and self.rate < _MIN_OF_RATE * allowed
 
     @property
     def few_workers(self) -> bool:
@@ -142,17 +143,17 @@ class Signs:
 
     @property
     def _slow(self) -> bool:
-        return (self.operation_s or 0.0) >= _OPERATION_S or (self.work_s or 0.0) >= _WORK_S
+        return (self.operation_s or 0.0) >= _MIN_LOOK_S or (self.work_s or 0.0) >= _MIN_WORK_S
 
     @property
     def queues(self) -> bool:
         """Whether workflows wait for a worker."""
-        return self.queued_s is not None and self.queued_s > _QUEUED_S
+        return self.queued_s is not None and self.queued_s > _MAX_IDLE_QUEUE_S
 
     def _shown_by_nodes(self, *, idle: bool, late_start: bool) -> Limit:
-        if self.late_s is not None and self.late_s >= _LATE_S:
+        if self.late_s is not None and self.late_s >= _MIN_LATE_S:
             return Limit.REQUESTS
-        few = self.settings.get(WORKFLOW_WORKERS, WORKERS) <= _FEW
+        few = self.settings.get(WORKFLOW_WORKERS, WORKERS) <= _FEW_WORKERS
         if late_start and (few or self.late_s is not None):
             return Limit.WORKERS
         return Limit.LOOKS if idle and self.looks_s else Limit.UNKNOWN
@@ -194,7 +195,7 @@ def request_times(timeline: Timeline) -> Mapping[tuple[str, str], float]:
     samples = timeline.metric(REQUEST_S)
     for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
         labels = _labels(text)
-        if labels.get("quantile") == "0.5" and labels.get("verb") not in _LONG and np.isfinite(value):
+        if labels.get("quantile") == "0.5" and labels.get("verb") not in _LONG_ANSWERS and np.isfinite(value):
             key = labels.get("kind", ""), labels.get("verb", "")
             found[key] = min(found.get(key, np.inf), value)
     return found
@@ -232,8 +233,8 @@ def _queue_behind_all(timeline: Timeline) -> float:
         for metric, label in ((QUEUE_DEPTH, "queue_name"), (BUSY, "worker_type"))
     )
     both = pd.concat({"depth": depth, "busy": busy}, axis=1, join="inner")
-    queued = both[both["depth"] >= np.maximum(both["busy"], _LEAST_QUEUE)]
-    all_busy = len(queued) >= _QUEUED_SAMPLES and (queued["busy"] == both["busy"].max()).all()
+    queued = both[both["depth"] >= np.maximum(both["busy"], _MIN_QUEUE)]
+    all_busy = len(queued) >= _MIN_QUEUED_SAMPLES and (queued["busy"] == both["busy"].max()).all()
     return float(queued["depth"].max()) if all_busy and both["busy"].max() > 0 else 0.0
 
 
@@ -243,7 +244,7 @@ def _labels(text: str) -> dict[str, str]:
 
 
 def _usual(values: Floats) -> float | None:
-    return float(np.quantile(values, _USUALLY)) if values.size else None
+    return float(np.quantile(values, _BUSY_QUANTILE)) if values.size else None
 
 
 def _work_s(timeline: Timeline, working: Floats) -> float | None:
@@ -251,8 +252,8 @@ def _work_s(timeline: Timeline, working: Floats) -> float | None:
     updates = _series(timeline, REQUESTS, kind="workflows", verb="Update", status_code="200")
     if not working.size or not updates.size or updates.max() <= 0:
         return None
-    busy = np.quantile(working, _USUALLY)
-    return float(busy / np.quantile(updates, _USUALLY)) if np.quantile(updates, _USUALLY) > 0 else None
+    busy = np.quantile(working, _BUSY_QUANTILE)
+    return float(busy / np.quantile(updates, _BUSY_QUANTILE)) if np.quantile(updates, _BUSY_QUANTILE) > 0 else None
 
 
 def _rates(timeline: Timeline) -> tuple[Floats, ...]:
@@ -276,9 +277,9 @@ def _sums(samples: pd.DataFrame) -> Floats:
 def _is_even(rate: Floats) -> bool:
     """Whether most samples of the busy stretches are about the same: what a token bucket lets through."""
     busy = rate[(rate > 0) & (rate >= rate.max() / 2)]
-    if busy.size < _SAMPLES:
+    if busy.size < _MIN_SAMPLES:
         return False
-    return float((np.abs(busy / np.median(busy) - 1) <= _EVEN).mean()) >= _MOSTLY
+    return float((np.abs(busy / np.median(busy) - 1) <= _MAX_DEVIATION).mean()) >= _MIN_SHARE_EVEN
 
 
 def _late_s(timeline: Timeline) -> float | None:
@@ -298,7 +299,7 @@ def _late_s(timeline: Timeline) -> float | None:
     nodes = tasks.assign(hash=_last(tasks["task"]), row=tasks["row"].astype(made["row"].dtype))
     both = made.merge(nodes, on=["row", "hash"])
     late = floats(both, "made_s") - floats(both, "start_s")
-    return float(np.median(late)) if late.size >= _PODS else None
+    return float(np.median(late)) if late.size >= _MIN_PODS else None
 
 
 def _last(names: "pd.Series[str]") -> Floats:

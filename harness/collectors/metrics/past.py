@@ -17,8 +17,8 @@ from harness.store.answers import Answers
 
 Answer = list[tuple[dict[str, str], list[tuple[int, float]]]]  # labels, and points of UTC ns and value
 AT_ONCE = 4
-_TOO_MANY = 422  # samples, or series; also of stores that speak Prometheus' API
-_BUSY = frozenset({429, 502, 503, 504})
+_TOO_MANY_SAMPLES = 422  # samples, or series; also of stores that speak Prometheus' API
+_BUSY_STATUSES = frozenset({429, 502, 503, 504})
 _WAITS_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _SHORTEST_S = 60
 WINDOW = "$window"  # in PromQL: the seconds of the chunk, as a range
@@ -159,7 +159,7 @@ class PastReader:
             try:
                 return self._api.ask(*ask.request)
             except UnreachableError as error:
-                if error.status not in _BUSY or _took_too_long(error):
+                if error.status not in _BUSY_STATUSES or _took_too_long(error):
                     raise
             with self._lock:
                 self.fetched.waits += 1
@@ -174,9 +174,9 @@ class PastReader:
 
 
 def _is_too_much(error: UnreachableError) -> bool:
-    return error.status == _TOO_MANY or _took_too_long(error) or LONGER in str(error)
+    return error.status == _TOO_MANY_SAMPLES or _took_too_long(error) or LONGER in str(error)
 
 
 def _took_too_long(error: UnreachableError) -> bool:
     """The query itself, which is smaller for a shorter time."""
-    return error.status in _BUSY and "timed out" in str(error)
+    return error.status in _BUSY_STATUSES and "timed out" in str(error)

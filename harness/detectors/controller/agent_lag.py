@@ -15,9 +15,9 @@ EXPLAINED_BY = {"api-throttled": 0.2}
 FAULTS = ("agent-lag",)
 
 _AGENT = "deployment/ml-pipeline-persistenceagent"
-_OVERDUE_S = 15.0  # a real agent reported the ends of a burst of 60 by 13 s late (median)
-_LEAST_S = 4.0  # timestamps in whole seconds and the agent's polling explain less than that
-_SHARE = 0.1
+_MIN_OVERDUE_S = 15.0  # a real agent reported the ends of a burst of 60 by 13 s late (median)
+_MIN_LATE_S = 4.0  # timestamps in whole seconds and the agent's polling explain less than that
+_MIN_SHARE_OF_TIME = 0.1
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -35,7 +35,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     late = np.maximum(np.nan_to_num(said - over), 0.0)
     typical, slow = float(np.median(late)), float(np.quantile(late, 0.95))
     share = float(late.sum() / max(split.total.sum() + late.sum(), 1e-9))
-    if slow < _LEAST_S or share < _SHARE:
+    if slow < _MIN_LATE_S or share < _MIN_SHARE_OF_TIME:
         return []
     place = timeline.namespace
     return [
@@ -58,7 +58,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 def _unreported(timeline: Timeline) -> list[Finding]:
     """Runs whose workflow ended, and whose end the API did not report while the test watched."""
     ended = workflow_end_s(timeline)[timeline.is_open]
-    overdue = timeline.end_s - ended[timeline.end_s - ended >= _OVERDUE_S]
+    overdue = timeline.end_s - ended[timeline.end_s - ended >= _MIN_OVERDUE_S]
     if not overdue.size:
         return []
     share, longest = overdue.size / len(timeline.runs), format_duration(float(overdue.max()))

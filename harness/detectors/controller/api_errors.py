@@ -13,8 +13,8 @@ SEEN = ("real: api-restarted",)
 NEEDS = (Capability.SUBMISSIONS,)
 FAULTS = ("api-errors",)
 
-_LEAST = 0.005
-_MOST_GROUPS = 4
+_MIN_SHARE_REJECTED = 0.005
+_MAX_GROUPS = 4
 _FIX = "Check the API server's log and its limits: memory, CPU, database, and any proxy in front of it."
 # gRPC's codes for requests that are wrong in themselves.
 _OF_CLIENTS = {"InvalidArgument", "NotFound", "AlreadyExists", "PermissionDenied", "Unauthenticated"}
@@ -34,7 +34,7 @@ def _of_load(timeline: Timeline) -> list[Finding]:
     others = refused_for_others(timeline) | is_refused(runs) | is_limited(runs)
     rejected = runs[(runs["outcome"] == Outcome.REJECTED.value) & ~others]
     share = len(rejected) / max(len(runs), 1)
-    if share < _LEAST:
+    if share < _MIN_SHARE_REJECTED:
         return []
     statuses = rejected["status"].astype("string").fillna("no answer")
     groups = group(
@@ -43,14 +43,14 @@ def _of_load(timeline: Timeline) -> list[Finding]:
     )
     counted = ", ".join(f"{status} ({count:,})" for status, count in sorted(statuses.value_counts().items(), key=str))
     facts = [Evidence(f"statuses: {counted}", float(len(rejected)), "submissions", "submissions", "outcome = rejected")]
-    facts += [Evidence(f"{g.count:,} times: “{g.example[:200]}”", float(g.count)) for g in groups[:_MOST_GROUPS]]
+    facts += [Evidence(f"{g.count:,} times: “{g.example[:200]}”", float(g.count)) for g in groups[:_MAX_GROUPS]]
     return [_finding(timeline, f"The API server rejected {share:.1%} of the submissions", 0.9, facts, share)]
 
 
 def _of_others(timeline: Timeline) -> list[Finding]:
     by_code = rejected_by_code(timeline)
     share = sum(by_code.values())
-    if share < _LEAST:
+    if share < _MIN_SHARE_REJECTED:
         return []
     codes = ", ".join(f"{code} ({part:.1%})" for code, part in by_code.items())
     facts = [Evidence(f"gRPC codes: {codes}", 100 * share, "%", "samples", f"metric = {METRIC}")]

@@ -12,8 +12,8 @@ TARGETS = ("kfp",)
 OVERSTATED_EARLY = True
 FAULTS = ("api-throttled",)
 
-_SHARE = 0.05  # of the runs' time
-_EVEN = 0.6  # of the gaps between responses; exponential gaps, as of a busy server, vary by 1.6
+_MIN_SHARE_OF_TIME = 0.05  # of the runs' time
+_MAX_SPREAD = 0.6  # of the gaps between responses; exponential gaps, as of a busy server, vary by 1.6
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -24,9 +24,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     runs = timeline.runs
     service = floats(runs, "answered_s") - floats(runs, "sent_s")
     service = service[np.isfinite(service)]
-    even = found.spread < _EVEN
+    even = found.spread < _MAX_SPREAD
     share = float(service.sum() / max(waits_so_far(timeline).total.sum(), service.sum()))
-    if share < _SHARE:
+    if share < _MIN_SHARE_OF_TIME:
         return []
     slowest = float(service.max())
     return [

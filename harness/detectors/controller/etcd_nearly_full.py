@@ -11,27 +11,27 @@ NOT_INJECTED = "the simulated cluster keeps its objects in memory, without a lim
 _SIZE, _QUOTA, _IN_USE = "etcd_db_bytes", "etcd_quota_bytes", "etcd_db_in_use_bytes"
 # Where only the API server tells the size: etcd's default, and the most that its documentation recommends.
 # Source: https://etcd.io/docs/latest/dev-guide/limit/
-_USUAL = (2 * 2**30, 8 * 2**30)
-_NEARLY, _HOUR_S, _LEAST = 0.8, 3600.0, 0.5
-_LOOSE = 0.5  # of the file in use: the rest is free once it is defragmented
+_QUOTAS = (2 * 2**30, 8 * 2**30)
+_MIN_FULL, _HOUR_S, _MIN_GROWING = 0.8, 3600.0, 0.5
+_MAX_USED = 0.5  # of the file in use: the rest is free once it is defragmented
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Its file takes most of its quota, or will within an hour at the rate at which it grew."""
     size, quota = floats(timeline.metric(_SIZE), "value"), floats(timeline.metric(_QUOTA), "value")
     last = float(size[-1])
-    most = float(quota.min()) if quota.size and quota.min() > 0 else next((each for each in _USUAL if each > last), 0.0)
+    most = float(quota.min()) if quota.size and quota.min() > 0 else next((q for q in _QUOTAS if q > last), 0.0)
     if not most:
         return []
     at = floats(timeline.metric(_SIZE), "at_s")
     length_s = float(at[-1] - at[0])
     per_s = (last - float(size[0])) / length_s if length_s > 0 else 0.0
-    soon = per_s > 0 and last >= _LEAST * most and (most - last) / per_s < _HOUR_S
-    if last < _NEARLY * most and not soon:
+    soon = per_s > 0 and last >= _MIN_GROWING * most and (most - last) / per_s < _HOUR_S
+    if last < _MIN_FULL * most and not soon:
         return []
     known = f"of its quota of {format_bytes(most)}"
     used = floats(timeline.metric(_IN_USE), "value")
-    loose = bool(used.size) and float(used[-1]) < _LOOSE * last
+    loose = bool(used.size) and float(used[-1]) < _MAX_USED * last
     guessed = "" if quota.size else " (a usual one: etcd's own metrics tell it, the API server's don't)"
     return [
         Finding(

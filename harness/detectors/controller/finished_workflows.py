@@ -14,8 +14,8 @@ NOT_INJECTED = "it comes from weeks of use, which no test lasts"
 _METRIC = "argo_workflows"  # workflows by phase, from the controller's own metrics
 _FINISHED = frozenset({"Succeeded", "Failed", "Error"})
 # The controller keeps all of them in memory and looks at them again; the archive and listings take as long.
-_MANY = 5_000
-_RISING = 0.9  # of the changes go up
+_MIN_FINISHED = 5_000
+_MIN_SHARE_RISING = 0.9  # of the changes go up
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -26,11 +26,11 @@ def detect(timeline: Timeline) -> list[Finding]:
     phases = [str(orjson.loads(text).get("phase", "")) for text in samples["labels"]]
     finished = samples[[each in _FINISHED for each in phases]]
     counts = _totals(finished)
-    if counts.size < 2 or counts[-1] < _MANY or counts[-1] <= counts[0]:  # two show a change
+    if counts.size < 2 or counts[-1] < _MIN_FINISHED or counts[-1] <= counts[0]:  # two show a change
         return []
     steps = np.diff(counts)
     moved = steps[steps != 0]
-    if float((moved > 0).mean()) < _RISING:
+    if float((moved > 0).mean()) < _MIN_SHARE_RISING:
         return []
     last = float(counts[-1])
     return [

@@ -14,14 +14,14 @@ TARGETS = ("kfp",)
 EXPLAINED_BY = {"lock-wait": 0.1}  # a semaphore that whole workflows take looks the same
 FAULTS = ("parallelism-cap",)
 
-_SHARE = 0.15
+_MIN_SHARE_OF_TIME = 0.15
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The number of active runs stays at its maximum while others wait for their first pod."""
     found = startup_delay(timeline)
     share = found.queue
-    if not found.capped or share < _SHARE or scheduling_wait(timeline).share > share:
+    if not found.capped or share < _MIN_SHARE_OF_TIME or scheduling_wait(timeline).share > share:
         return []
     before, between = found.late_s, max(0.0, float(np.median(found.between)))
     limit = binding(timeline, found.most)

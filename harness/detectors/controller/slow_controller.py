@@ -34,13 +34,13 @@ HELD = {
 
 BY_WORKFLOWS = {"argo", "kfp"}  # targets whose pods workflows create: Argo writes no event about a rejected one
 
-_SHARE, _SURELY = 0.12, 0.15
+_MIN_SHARE_OF_TIME, _CERTAIN_SHARE = 0.12, 0.15
 # What a quick controller takes between two steps; platforms record whole seconds.
 _A_POD_S, _USUAL_S = 2.0, 0.5
 _RESOLUTION_S = 1.0
 _REQUEST_S = 0.5  # that creates a pod
 _MAX_LONGER = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
-_GROWTH = 2.0
+_MIN_GROWTH = 2.0
 _NOTHING = 1e-9
 _CONTROLLER = "workflow-controller"
 
@@ -84,10 +84,10 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     seen = signs(timeline)
     # The rest, no setting saves; at the client's rate, steps wait for tokens in each gap.
     share = own * (1.0 if seen.at_client_rate else 1 - _USUAL_S / max(a_pod_s, _USUAL_S))
-    if share < _SHARE:
+    if share < _MIN_SHARE_OF_TIME:
         return None
     early, late = (float(each.mean()) for each in quarters(waited))
-    grows = late > _GROWTH * max(early, _A_POD_S)
+    grows = late > _MIN_GROWTH * max(early, _A_POD_S)
     if a_pod_s < _A_POD_S and not grows and not seen.at_client_rate:
         return None
     if not found.before.size or not found.between.size:
@@ -183,7 +183,7 @@ def _confidence(timeline: Timeline, share: float, limit: Limit) -> float:
     """
     if not Capability.WORKFLOWS.observed(timeline):
         return 0.6
-    if share < _SURELY or quota_waits(timeline) > 0:
+    if share < _CERTAIN_SHARE or quota_waits(timeline) > 0:
         return 0.7
     if limit is Limit.UNKNOWN or not (
         signs(timeline).measured or (limit is Limit.LOOKS and REQUEUE_TIME in settings(timeline))

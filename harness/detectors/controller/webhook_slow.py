@@ -18,10 +18,11 @@ NOT_INJECTED = (
 )
 
 _CREATE = ("pods", "Create")
-_SLOW_S = 1.0
-_TIMES = 4  # as long as the median of other requests
-_SHARE = 0.05
-_PODS, _QUICKEST, _EVEN = 10, 0.1, 1.5  # what is behind, a scheduler or the API server, takes longer for later pods
+_MIN_S = 1.0
+_MIN_RATIO = 4  # as long as the median of other requests
+_MIN_SHARE = 0.05
+_MIN_PODS, _QUANTILE = 10, 0.1
+_MAX_SPREAD = 1.5  # what is behind, a scheduler or the API server, takes longer for later pods
 _FIX = (
     "Find the webhook that the API server asks about pods, and what it waits for: give it replicas and CPU, let it "
     "answer without calls to other services, or leave the runs' namespace or pods out (namespaceSelector, "
@@ -43,7 +44,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if times:
         create_s = times.get(_CREATE, 0.0)
         others = [each for key, each in times.items() if key != _CREATE]
-        if create_s < _SLOW_S or not others or create_s < _TIMES * float(np.median(others)):
+        if create_s < _MIN_S or not others or create_s < _MIN_RATIO * float(np.median(others)):
             return []
         share = min(create_s * count / max(whole, 1e-9), shares[SCHEDULING] + shares[CONTROLLER])
         fact = Evidence(
@@ -51,13 +52,13 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"{format_duration(float(np.median(others)))} (medians)",
             create_s, "s", "samples", f"metric = {REQUEST_S}",
         )  # fmt: skip
-        return [_finding(create_s, share, 0.85, fact)] if share >= _SHARE else []
-    if count < _PODS or not rows.any():
+        return [_finding(create_s, share, 0.85, fact)] if share >= _MIN_SHARE else []
+    if count < _MIN_PODS or not rows.any():
         raise CannotJudgeError("too few pods were observed, and not how long the controller's requests take")
     waited = timeline.seconds_of(rows)
-    create_s, most_s = (float(np.quantile(waited, each)) for each in (_QUICKEST, 1 - _QUICKEST))
-    if create_s < 2 * _SLOW_S or most_s > _EVEN * create_s or shares[SCHEDULING] < _SHARE:  # stamps are whole seconds
-        return []
+    create_s, most_s = (float(np.quantile(waited, each)) for each in (_QUANTILE, 1 - _QUANTILE))
+    if create_s < 2 * _MIN_S or most_s > _MAX_SPREAD * create_s or shares[SCHEDULING] < _MIN_SHARE:
+        return []  # stamps are whole seconds
     fact = Evidence(
         f"nine of ten pods were scheduled {format_duration(create_s)} or more after the API server dated their "
         "creation, and none much later; it asks webhooks in between. A scheduler that slow would look the same",

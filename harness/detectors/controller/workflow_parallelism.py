@@ -17,7 +17,7 @@ TARGETS = ("argo", "kfp")
 NOT_INJECTED = "simulated platforms do not apply it: the truth table on real parts does (benchmarks/results/real.md)"
 
 _LIMIT = re.compile(r"parallelism=(\d{1,9}) width=(\d{1,9})")
-_SHARE, _MOSTLY = 0.1, 0.8
+_MIN_SHARE_OF_TIME, _MIN_SHARE_OF_RUNS = 0.1, 0.8
 _OVERLAP_S = 1.0  # of stamps in whole seconds
 
 
@@ -33,7 +33,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = [each for each in _runs(timeline, limit, width) if each is not None]
     whole, reached = float(waits_so_far(timeline).total.sum()), [most == limit for most, _, _ in found]
     share = min(1.0, sum(saved for *_, saved in found) / max(whole, 1e-9))
-    if not found or np.mean(reached) < _MOSTLY or share < _SHARE:
+    if not found or np.mean(reached) < _MIN_SHARE_OF_RUNS or share < _MIN_SHARE_OF_TIME:
         return []
     could = max(could for _, could, _ in found)
     name = shell_word(str(told["object"].iloc[-1]))

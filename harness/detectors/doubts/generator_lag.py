@@ -11,11 +11,11 @@ NEEDS = (Capability.SUBMISSIONS,)
 DOUBT = True
 NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
-_CPU = 0.7
-_OFTEN, _LEAST = 0.1, 5  # share and number of a worker's samples: a short peak fills one
-_NOTABLE_S = 0.005
-_SHARE = 0.1  # of the measured duration
-_VALID = 0.05  # of the runs' time, in a valid test: less than any bottleneck costs
+_MAX_CPU = 0.7
+_MIN_OFTEN, _MIN_SAMPLES = 0.1, 5  # share and number of a worker's samples: a short peak fills one
+_MIN_LAG_S = 0.005
+_MAX_SHARE = 0.1  # of the measured duration
+_SHARE_IF_VALID = 0.05  # of the runs' time, in a valid test: less than any bottleneck costs
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -27,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     late = judged_lateness(timeline)
     share_of_runs = min(1.0, late.p99_s / late.measured_s) if late.measured_s else 0.0
     facts = [_fact(reason, late.p99_s) for reason in late.reasons]
-    if not facts and late.p99_s > _NOTABLE_S and share_of_runs > _SHARE:
+    if not facts and late.p99_s > _MIN_LAG_S and share_of_runs > _MAX_SHARE:
         share = f"{late.p99_s / late.measured_s:.0%} of the median run duration ({format_duration(late.measured_s)})"
         facts.append(_fact(f"lag p99 {format_duration(late.p99_s)} is {share}", late.p99_s))
     busy = _busy(timeline)
@@ -47,7 +47,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Add load generator workers (--processes -1, or --master and --worker on other machines), or use a "
             "dedicated machine.",
             (),
-            slowed(max(_VALID, share_of_runs) if late.reasons else _VALID),
+            slowed(max(_SHARE_IF_VALID, share_of_runs) if late.reasons else _SHARE_IF_VALID),
         )
     ]
 
@@ -55,9 +55,9 @@ def detect(timeline: Timeline) -> list[Finding]:
 def _busy(timeline: Timeline) -> float | None:
     """The share of its core that the busiest worker exceeded for a tenth of the time; none when that is harmless."""
     samples = timeline.metric(GENERATOR_CPU)
-    of_workers = [floats(each, "value") for _, each in samples.groupby("labels", sort=True) if len(each) >= _LEAST]
-    busiest = max((float(np.quantile(values, 1 - _OFTEN)) for values in of_workers), default=0.0)
-    return busiest if busiest > _CPU else None
+    of_workers = [floats(own, "value") for _, own in samples.groupby("labels", sort=True) if len(own) >= _MIN_SAMPLES]
+    busiest = max((float(np.quantile(values, 1 - _MIN_OFTEN)) for values in of_workers), default=0.0)
+    return busiest if busiest > _MAX_CPU else None
 
 
 def _fact(statement: str, value: float) -> Evidence:

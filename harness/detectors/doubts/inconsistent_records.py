@@ -12,9 +12,9 @@ NEEDS = (Capability.RUNS,)
 DOUBT = True
 NOT_INJECTED = "it is a defect of the records, not of the platform"
 
-_LEAST = 10  # counts
-_FEW = 3.0  # runs in flight: with fewer, the polling delay alone explains a difference
-_OFF = 0.3
+_MIN_COUNTS = 10  # counts
+_MIN_IN_FLIGHT = 3.0  # runs in flight: with fewer, the polling delay alone explains a difference
+_MAX_DIFFERENCE = 0.3
 _STAMP_S = 1.0  # platforms round the instants of a run down to seconds
 
 
@@ -26,7 +26,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     by listing the runs. Runs that others started are counted and have no timestamps here: then nothing is compared.
     """
     samples = timeline.metric(RUNS_IN_FLIGHT)
-    if len(samples) < _LEAST or timeline.foreign:
+    if len(samples) < _MIN_COUNTS or timeline.foreign:
         why = (
             "the listing includes runs that others started"
             if timeline.foreign
@@ -47,7 +47,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     off = abs(seen - stamped)
     # Each run may have been in flight for a second more or less than its stamps say: a second's arrivals.
     blurred = np.count_nonzero(stamped_runs) / max(np.ptp(instants), _STAMP_S) * _STAMP_S
-    if max(seen, stamped) < _FEW or off < max(_OFF * stamped, blurred):
+    if max(seen, stamped) < _MIN_IN_FLIGHT or off < max(_MAX_DIFFERENCE * stamped, blurred):
         return []
     return [
         Finding(

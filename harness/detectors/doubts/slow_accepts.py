@@ -8,14 +8,14 @@ NAME = "slow-accepts"
 NEEDS = (Capability.SUBMISSIONS,)
 NOT_INJECTED = "the simulated platforms accept connections at once"
 
-_LEAST = 0.01  # of the submissions; single packets are lost on any way
+_MIN_SHARE_OF_SUBMISSIONS = 0.01  # of the submissions; single packets are lost on any way
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """TCP connections whose first SYN got no answer: they take a second or more, whatever the API does."""
     samples = timeline.metric(CONNECT_S)
     share = len(samples) / max(len(timeline.runs), 1)
-    if share < _LEAST:
+    if share < _MIN_SHARE_OF_SUBMISSIONS:
         return []
     taken = floats(samples, "value")
     longest = float(taken.max())

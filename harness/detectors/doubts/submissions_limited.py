@@ -8,7 +8,7 @@ NAME = "submissions-limited"
 NEEDS = (Capability.SUBMISSIONS,)
 NOT_INJECTED = "the simulated platforms limit no submissions"
 
-_LEAST = 0.005
+_MIN_SHARE_OF_SUBMISSIONS = 0.005
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -16,7 +16,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     runs = timeline.runs
     rejected = runs[is_limited(runs)]
     share = len(rejected) / max(len(runs), 1)
-    if share < _LEAST:
+    if share < _MIN_SHARE_OF_SUBMISSIONS:
         return []
     sent, accepted = floats(rejected, "sent_s"), floats(runs[runs["outcome"] == Outcome.ACCEPTED.value], "sent_s")
     span_s = float(sent.max() - sent.min())

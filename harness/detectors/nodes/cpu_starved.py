@@ -17,13 +17,13 @@ NEEDS = (Capability.NODES, Capability.NODE_CPU)
 OVERSTATED_EARLY = True  # a few samples of the first steps
 FAULTS = ("cpu-starved",)
 
-_BUSY = 0.9
-_SHARE = 0.25
-_SLOWER = 0.5  # of the time on a busy node is lost, as if twice its CPU were wanted: usage shows no more than all of it
-_AT_LIMIT, _SHARE_AT_LIMIT = 0.97, 0.1  # a busy node with some CPU left is well used, not starved
-_MORE = 1.05  # times the pods' requests: nodes that are busy with what was requested slow no step down
-_BY_USE = 0.5  # confidence: a single thread that has one core uses all of it, and no more of two
-_LEAST_GAIN = 0.02  # of the runs' time: less is no bottleneck
+_BUSY_CPU = 0.9
+_MIN_BUSY = 0.25
+_SHARE_LOST = 0.5  # of the time on a busy node, as if twice its CPU were wanted: usage shows no more than all of it
+_FULL_CPU, _MIN_FULL = 0.97, 0.1  # a busy node with some CPU left is well used, not starved
+_MIN_OF_REQUESTED = 1.05  # times the pods' requests: nodes that are busy with what was requested slow no step down
+_CONFIDENCE_BY_USE = 0.5  # confidence: a single thread that has one core uses all of it, and no more of two
+_MIN_GAIN = 0.02  # of the runs' time: less is no bottleneck
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -36,12 +36,12 @@ def _by_nodes(timeline: Timeline) -> list[Finding]:
     use = use[use["at_s"] >= 0]
     if not len(use):
         return []
-    busy = float((use["share"] > _BUSY).mean())
-    if busy < _SHARE or float((use["share"] > _AT_LIMIT).mean()) < _SHARE_AT_LIMIT:
+    busy = float((use["share"] > _BUSY_CPU).mean())
+    if busy < _MIN_BUSY or float((use["share"] > _FULL_CPU).mean()) < _MIN_FULL:
         return []
-    if _of_requested(timeline, use) < _MORE:
+    if _of_requested(timeline, use) < _MIN_OF_REQUESTED:
         return []
-    hot = sorted(set(use["node"][use["share"] > _BUSY]))
+    hot = sorted(set(use["node"][use["share"] > _BUSY_CPU]))
     return [
         Finding(
             NAME,
@@ -49,7 +49,7 @@ def _by_nodes(timeline: Timeline) -> list[Finding]:
             0.85,
             (
                 Evidence(
-                    f"{busy:.0%} of the node CPU samples are above {_BUSY:.0%}",
+                    f"{busy:.0%} of the node CPU samples are above {_BUSY_CPU:.0%}",
                     busy, "share", "samples", f"metric = {NODE_CPU_CORES}",
                 ),
                 Evidence(f"{len(hot)} nodes were affected: {', '.join(hot[:6])}", float(len(hot)), "nodes", "samples"),
@@ -57,7 +57,7 @@ def _by_nodes(timeline: Timeline) -> list[Finding]:
             "Raise the steps' CPU requests to their actual usage, so that fewer share a node, or use machines with "
             "more CPUs.",
             ("kubectl top nodes", f"kubectl top pods -n {timeline.namespace} --sort-by=cpu"),
-            slowed(_SLOWER * busy * (critical_path(timeline).shares[RUNNING] + scheduling_wait(timeline).share)),
+            slowed(_SHARE_LOST * busy * (critical_path(timeline).shares[RUNNING] + scheduling_wait(timeline).share)),
         )
     ]  # fmt: skip
 
@@ -87,7 +87,7 @@ def _by_limits(timeline: Timeline) -> list[Finding]:
     worked = _working(timeline)
     cost = {need.task: _lost(need) * worked.get(need.task, 0.0) for need in held}
     gain = sum(cost.values()) * critical_path(timeline).shares[RUNNING]
-    if gain < _LEAST_GAIN:
+    if gain < _MIN_GAIN:
         return []
     held.sort(key=lambda need: -cost[need.task])
     first = held[0]
@@ -95,7 +95,7 @@ def _by_limits(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"{first.task} is held at its CPU limit of {_limit(first)}: it runs slower than it could",
-            0.85 if first.throttled and first.throttled.by_periods else _BY_USE,
+            0.85 if first.throttled and first.throttled.by_periods else _CONFIDENCE_BY_USE,
             tuple(map(_evidence, held[:6])),
             f"Raise the CPU limits ({', '.join(map(_change, held[:6]))}) and measure again, or let the steps start no "
             "more threads than their limits have cores.",
@@ -116,7 +116,7 @@ def _working(timeline: Timeline) -> dict[str, float]:
 
 def _lost(need: StepNeed) -> float:
     """The share of a step's time that a higher limit would spare: what it would use without one is not visible."""
-    return _SLOWER * need.throttled.share if need.throttled else 0.0
+    return _SHARE_LOST * need.throttled.share if need.throttled else 0.0
 
 
 def _limit(need: StepNeed) -> str:

@@ -14,14 +14,14 @@ TARGETS = ("kfp",)
 OVERSTATED_EARLY = True
 FAULTS = ("driver-overhead",)
 
-_SHARE = 0.5
-_SLOW_S = 5.0  # a driver makes a few requests to the API server and the metadata store
+_MIN_SHARE_OF_PODS_TIME = 0.5
+_MIN_SLOW_DRIVER_S = 5.0  # a driver makes a few requests to the API server and the metadata store
 # Of the runs' time, by drivers that the runs' ends waited for; larger steps save less of it than quicker drivers.
-_COSTS, _COSTS_SMALL = 0.08, 0.15
+_MIN_COST, _MIN_COST_OF_SMALL_STEPS = 0.08, 0.15
 _FIX_SLOW = (
     "Check what the drivers wait for: their CPU limit, the metadata store (metadata-grpc-deployment) or the API. "
 )
-_LEAST_S = 1.5  # of a driver; timestamps in whole seconds do not resolve shorter ones
+_MIN_DRIVER_S = 1.5  # of a driver; timestamps in whole seconds do not resolve shorter ones
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -44,9 +44,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     count, steps = distinct(pods["pod"].to_numpy()[driver & mine]), distinct(pods["pod"].to_numpy()[~driver & mine])
     running = driver & mine & timeline.of_runs(RUNNING)
     typical = float(np.median(seconds[running])) if running.any() else 0.0
-    slow, small = typical >= _SLOW_S, low >= _SHARE and of_drivers >= _LEAST_S * count
+    slow, small = typical >= _MIN_SLOW_DRIVER_S, low >= _MIN_SHARE_OF_PODS_TIME and of_drivers >= _MIN_DRIVER_S * count
     cost = critical_path(timeline).driving
-    if cost < (_COSTS if slow else _COSTS_SMALL) or not (slow or small):
+    if cost < (_MIN_COST if slow else _MIN_COST_OF_SMALL_STEPS) or not (slow or small):
         return []
     return [
         Finding(

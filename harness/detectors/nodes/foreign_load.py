@@ -12,7 +12,7 @@ USES = {Capability.NODES: "the share of the nodes that others held"}
 TARGETS = ("kfp",)
 NOT_INJECTED = "faults change the platform, not what others submit to it"
 
-_GAIN = 0.05  # of the runs' time: with less, the test's result would hardly be another one without the others
+_MIN_GAIN = 0.05  # of the runs' time: with less, the test's result would hardly be another one without the others
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -22,7 +22,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     waited, queued = scheduling_wait(timeline).share, max(waits_so_far(timeline).shares()[CONTROLLER], 0.0)
     gain = waited * others.held + queued * others.created
-    if gain < _GAIN:
+    if gain < _MIN_GAIN:
         return []
     return [
         Finding(

@@ -19,11 +19,11 @@ EXPLAINED_BY = {"image-missing": 0.3}  # a pull that is refused is tried again, 
 OVERSTATED_EARLY = True
 FAULTS = ("image-pull",)
 
-_SHARE = 0.09
-_STARTING = 0.05  # of the runs' time, pods start: with less, pulls are no matter
-_LEAST_S = 2.0
+_MIN_PULLING = 0.09
+_MIN_STARTING = 0.05  # of the runs' time, pods start: with less, pulls are no matter
+_MIN_PULL_S = 2.0
 _CONFIDENCE = 0.9
-_NO_EVENTS = 0.75  # volumes to attach delay starts on new nodes, too
+_UNSEEN = 0.75  # volumes to attach delay starts on new nodes, too
 _OF_STARTS = Evidence(
     "no pod events were observed: long starts on nodes where no pod of the task had started are taken for pulls"
 )
@@ -36,12 +36,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     if timeline.of_runs(PULLING).any():  # inferred from scrapes
         return _inferred(timeline)
     starting = critical_path(timeline).shares[STARTING]
-    if starting < _STARTING:
+    if starting < _MIN_STARTING:
         return []
     likely = with_likely_pulls(timeline)
     if likely is not None:
         return _inferred(likely)
-    if starting >= _SHARE:
+    if starting >= _MIN_PULLING:
         raise CannotJudgeError(
             f"pods took {starting:.0%} of the runs' time to start, and without pod events pulls can't be told from the "
             "rest of a start"
@@ -51,7 +51,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _inferred(timeline: Timeline) -> list[Finding]:
     return [
-        replace(finding, confidence=min(finding.confidence, _NO_EVENTS), evidence=(_OF_STARTS, *finding.evidence))
+        replace(finding, confidence=min(finding.confidence, _UNSEEN), evidence=(_OF_STARTS, *finding.evidence))
         for finding in _found(timeline, "Pods start slowly on new nodes, as if they pulled images")
     ]
 
@@ -61,7 +61,7 @@ def _found(timeline: Timeline, what: str) -> list[Finding]:
     pods = timeline.stretches(PULLING)
     seconds = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
-    if share < _SHARE or slow < _LEAST_S:
+    if share < _MIN_PULLING or slow < _MIN_PULL_S:
         return []
     return [
         Finding(

@@ -15,12 +15,12 @@ EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0, "stranded-c
 OVERSTATED_EARLY = True
 FAULTS = ("nodes-exhausted",)
 
-_UNSAID = 0.5  # a taint, a claim or an affinity keeps pods off nodes as well
+_CONFIDENCE_UNSTATED = 0.5  # a taint, a claim or an affinity keeps pods off nodes as well
 _DOUBT = Evidence(
     "why the scheduler placed the pods nowhere was not seen: taints, claims or affinity may be the reason"
 )
 _MIN_SHARE_OF_TIME = 0.3  # of the runs' time
-_LACKING = 0.5  # of the nodes that could take the pods: where nodes are full, it is nearly all of them
+_MIN_SHARE_LACKING = 0.5  # of the nodes that could take the pods: where nodes are full, it is nearly all of them
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -34,14 +34,14 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []  # the pods that wait fit on no node
     said = wait.lacks or any(str(text).startswith(SCHEDULER) for text in timeline.pods["reason"].cat.categories)
     alone = not said and not len(timeline.others_pods)  # what others request may not be known
-    if found is not None and alone and max(found.shares.values(), default=0.0) < _LACKING:
+    if found is not None and alone and max(found.shares.values(), default=0.0) < _MIN_SHARE_LACKING:
         return []  # nothing says that nodes are full, and by requests they have room
     sure = 0.87 if Capability.POD_EVENTS.observed(timeline) else 0.6
     return [
         Finding(
             NAME,
             f"The nodes are full: runs spent {wait.share:.0%} of their time waiting for a node",
-            sure if said else _UNSAID,
+            sure if said else _CONFIDENCE_UNSTATED,
             (*waiting_evidence(timeline, wait), *(() if said else (_DOUBT,))),
             "Add nodes to the steps' pool, let the autoscaler add them, or lower the steps' requests (the report's raw "
             "tables show their actual usage).",

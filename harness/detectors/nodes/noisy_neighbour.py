@@ -13,10 +13,10 @@ NAME = "noisy-neighbour"
 NEEDS = (Capability.RUNS,)
 NOT_INJECTED = "it is a property of the tenants' load, not a fault of the platform"
 
-_LEAST = 10  # runs of the others, with and without the neighbour's load
-_RATIO = 1.5
-_CHANCE = 1e-3
-_MOST_OF_THE_LOAD = 0.5
+_MIN_RUNS = 10  # runs of the others, with and without the neighbour's load
+_MIN_RATIO = 1.5
+_MAX_CHANCE = 1e-3
+_MIN_SHARE_IN_FLIGHT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ def _judge(timeline: Timeline, runs: pd.DataFrame, name: str) -> _Neighbour | No
     due = floats(others, "due_s")
     mine = _in_flight(timeline, timeline.runs["tenant"] == name, due)
     many = mine > np.median(mine) if mine.size else np.zeros(0, dtype=np.bool_)
-    if min(np.count_nonzero(many), np.count_nonzero(~many)) < _LEAST:
+    if min(np.count_nonzero(many), np.count_nonzero(~many)) < _MIN_RUNS:
         return None
     all_in_flight = _in_flight(timeline, timeline.runs["tenant"] != "", due)
     held = float(mine[many].sum() / max(all_in_flight[many].sum(), 1.0))
     quiet, busy = float(np.median(relative[~many])), float(np.median(relative[many]))
     chance = float(mannwhitneyu(relative[many], relative[~many], alternative="greater").pvalue)
-    if busy < _RATIO * quiet or chance > _CHANCE or held < _MOST_OF_THE_LOAD:
+    if busy < _MIN_RATIO * quiet or chance > _MAX_CHANCE or held < _MIN_SHARE_IN_FLIGHT:
         return None
     gain = (relative[many].mean() - relative[~many].mean()) * np.count_nonzero(many) / relative.sum()
     return _Neighbour(name, quiet, busy, chance, held, float(max(gain, 0.0)))

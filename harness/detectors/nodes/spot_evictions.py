@@ -16,8 +16,8 @@ NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "why runs failed, and machines that the cloud took back"}
 FAULTS = ("spot-evictions",)
 
-_LEAST = 0.01  # of the pods, and of their time
-_MOSTLY = 0.5
+_MIN_SHARE_OF_PODS = 0.01  # of the pods, and of their time
+_MIN_SHARE_ON_SPOT = 0.5
 
 _COMMANDS = ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L cloud.google.com/gke-spot",)
 
@@ -39,18 +39,18 @@ def _under_steps(timeline: Timeline) -> list[Finding]:
     failed = failed_for(timeline, *words)
     share = len(failed) / max(len(timeline.runs), 1)
     repeated = lost.size / distinct(timeline.pods["pod"].to_numpy())
-    if not failed and (wasted < _LEAST * worked or repeated < _LEAST):
+    if not failed and (wasted < _MIN_SHARE_OF_PODS * worked or repeated < _MIN_SHARE_OF_PODS):
         return []
-    if spot <= _MOSTLY and (timeline.pods["reason"].take(lost).astype(str) != "").any():
+    if spot <= _MIN_SHARE_ON_SPOT and (timeline.pods["reason"].take(lost).astype(str) != "").any():
         return []  # what took the nodes was stated, and is no spot reclaim
     gone = len(set(names))
-    cause = "spot machines were reclaimed" if spot > _MOSTLY else "nodes disappeared"
+    cause = "spot machines were reclaimed" if spot > _MIN_SHARE_ON_SPOT else "nodes disappeared"
     return [
         Finding(
             NAME,
             f"{gone:,} {cause} under {lost.size:,} running steps"
             + (f": {share:.0%} of the runs failed" if failed else ""),
-            0.85 if spot > _MOSTLY else 0.6,
+            0.85 if spot > _MIN_SHARE_ON_SPOT else 0.6,
             (
                 Evidence(
                     f"{lost.size:,} pods ended with their node, on {gone:,} nodes",

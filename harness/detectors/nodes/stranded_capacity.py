@@ -11,9 +11,9 @@ NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.NODE_CPU
 OVERSTATED_EARLY = True
 NOT_INJECTED = "it is a property of the pipeline's requests"
 
-_IDLE = 0.6  # of what is requested is used
-_REQUESTED = 0.5  # of the other resources: they are not used more
-_FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
+_MAX_SHARE_USED = 0.6  # of what is requested is used
+_MAX_SHARE_REQUESTED = 0.5  # of the other resources: they are not used more
+_MAX_SHARE_FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
 _LOCAL_DISK = "Insufficient ephemeral-storage"
 _NAMES = {"cpu": "CPU", "memory": "memory"}
 _METRICS = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
@@ -34,11 +34,11 @@ def detect(timeline: Timeline) -> list[Finding]:
     resource = found.scarcest
     if resource == EPHEMERAL:
         return _by_disk(found, wait)
-    if resource not in _NAMES or found.fixed >= _FIXED:
+    if resource not in _NAMES or found.fixed >= _MAX_SHARE_FIXED:
         return []
     if resource not in found.used:
         raise CannotJudgeError(f"nodes lacked {_NAMES[resource]}, and how much of it they used was not observed")
-    if found.used[resource] >= _IDLE * found.held[resource]:
+    if found.used[resource] >= _MAX_SHARE_USED * found.held[resource]:
         return []
     return [_finding(found, wait)]
 
@@ -61,7 +61,7 @@ def _by_disk(found: Lacking, wait: SchedulingWait) -> list[Finding]:
     """Ephemeral storage is requested in full, and most of the CPU and memory is not: its use is not observed."""
     others = {name: found.held[key] for key, name in _NAMES.items() if key in found.held}
     most, names = max(others.values(), default=0.0), " and ".join(others)
-    if found.fixed >= _FIXED or most >= _REQUESTED:
+    if found.fixed >= _MAX_SHARE_FIXED or most >= _MAX_SHARE_REQUESTED:
         return []
     lacked, held = found.shares[EPHEMERAL], found.held[EPHEMERAL]
     return [

@@ -30,9 +30,9 @@ _MAX_MOVING = 0.4  # of all time spent moving data: whatever else there is, it t
 _MIN_GAIN = 0.5  # of all time would be saved without loads: worth naming beside overloaded workers
 _CERTAIN_SHARE = 0.8  # of what is saved: how long loads take where others interrupt them is an upper bound
 _MAX_WAITING = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
-_GREW, _CHANCE = 2.0, 1e-3  # times as long as before, and how often that is by chance
+_MIN_GROWTH, _MAX_CHANCE = 2.0, 1e-3  # times as long as before, and how often that is by chance
 _MIN_LOADS = 10  # loads of a replica
-_IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
+_MAX_IDLE, _MIN_BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
 _MIN_SHARE_PROBED = 0.3  # of a load's time
 _CONFIDENCE, _CONFIDENCE_UNPROBED, _CONFIDENCE_IF_OVERLOADED, _CONFIDENCE_IF_PARSING = 0.85, 0.6, 0.4, 0.3
 
@@ -99,7 +99,7 @@ def _gain(timeline: Timeline, workers: Saturation) -> float:
 def _rise(done: Executions) -> Onset | None:
     """Since when loading takes much longer."""
     rise = onset(done.loading)
-    return rise if rise.factor >= _GREW and rise.p < _CHANCE else None
+    return rise if rise.factor >= _MIN_GROWTH and rise.p < _MAX_CHANCE else None
 
 
 def _since(rise: Onset | None) -> Iterator[Evidence]:
@@ -143,10 +143,10 @@ def _idle_workers(timeline: Timeline, done: Executions) -> bool:
 def _attribution(timeline: Timeline, done: Executions, loading: float) -> tuple[float, Evidence]:
     """The confidence that the adapters are slow, not the runtime's own parsing of their data; and the reason."""
     own = _own_work(timeline, done)
-    if own is not None and (own < _IDLE or own > _BUSY):
+    if own is not None and (own < _MAX_IDLE or own > _MIN_BUSY):
         at = f"the nodes' CPUs were busy for {own:.0%} of the data transfer time"
-        text = f"{at}: the runtime waited" if own < _IDLE else f"{at}: much of it may be the runtime's own parsing"
-        sure = _CONFIDENCE if own < _IDLE else _CONFIDENCE_IF_PARSING
+        text = f"{at}: the runtime waited" if own < _MAX_IDLE else f"{at}: much of it may be the runtime's own parsing"
+        sure = _CONFIDENCE if own < _MAX_IDLE else _CONFIDENCE_IF_PARSING
         return sure, Evidence(text, own, "share", "samples", f"metric = {NODE_CPU_CORES}")
     probes = timeline.metric(SERVICE_PROBE_SECONDS)
     probes = probes[probes["labels"].str.contains('"adapter ', regex=False)]

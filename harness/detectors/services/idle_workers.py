@@ -26,7 +26,7 @@ _AT_WORK = 0.5  # of the workers had work while executions waited
 _CONFIDENCE, _CONFIDENCE_OF_BUSY, _CONFIDENCE_UNMEASURED = 0.9, 0.85, 0.2
 # Less than a finding needs to make another one, here a full runtime, less sure.
 _CONFIDENCE_UNNAMED, _CONFIDENCE_OF_ONE = 0.44, 0.36  # by default a runtime has one worker
-_SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
+_MIN_AT_ONCE = 1.5  # executions that a replica computes at once: it has several workers
 
 
 def while_idle(found: Saturation) -> list[Finding]:
@@ -114,7 +114,7 @@ def idle(found: Saturation, since: str) -> Finding:
 def within_replicas(timeline: Timeline, replicas: Sequence[str]) -> list[Finding]:
     """With evenly loaded replicas: at which of them had some workers work left when most had none, for longest?"""
     tails = [tail for name in replicas if (tail := unnamed_tail(timeline, name)) is not None]
-    crowded = [tail for tail in tails if tail.level >= _SEVERAL and uneven(tail)]
+    crowded = [tail for tail in tails if tail.level >= _MIN_AT_ONCE and uneven(tail)]
     if not crowded:
         return []
     worst = max(crowded, key=lambda tail: tail.tail_s)

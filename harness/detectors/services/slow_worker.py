@@ -13,9 +13,9 @@ NAME = "slow-worker"
 NEEDS = (Capability.EXECUTIONS,)
 FAULTS = ("slow-worker",)
 
-_RATIO = 1.5
-_CHANCE = 1e-3  # with as many tests as there are replicas
-_FEW = 3  # executions: a slow replica may get few of them
+_MIN_RATIO = 1.5
+_MAX_CHANCE = 1e-3  # with as many tests as there are replicas
+_MIN_EXECUTIONS = 3  # executions: a slow replica may get few of them
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -23,7 +23,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     from scipy.stats import mannwhitneyu
 
     done = executions(timeline)
-    groups = done.by_replica(done.computing, _FEW)
+    groups = done.by_replica(done.computing, _MIN_EXECUTIONS)
     if len(groups) < 2:
         raise CannotJudgeError(UNNAMED if not done.replicas else "fewer than two replicas ran enough executions")
     name = max(groups, key=lambda each: float(np.median(groups[each])))
@@ -32,7 +32,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     slow, usual = float(np.median(mine)), float(np.median(others))
     # The slowest of several is one of them by chance (Bonferroni).
     chance = min(1.0, len(groups) * float(mannwhitneyu(mine, others, alternative="greater").pvalue))
-    if slow < _RATIO * usual or chance > _CHANCE:
+    if slow < _MIN_RATIO * usual or chance > _MAX_CHANCE:
         return []
     at_it = done.replica == done.replicas.index(name)
     whole = max(float(done.inside.sum()), 1e-9)

@@ -13,9 +13,9 @@ TARGETS = ("kfp",)
 FAULTS = ("db-slow-listing",)
 
 # A page of 200 runs is a few megabytes: serialising and sending it alone may take half a second.
-_SLOW_S = 2.0
+_MIN_PAGE_S = 2.0
 _UNUSABLE_S = 20.0  # browsers and proxies commonly time out after twice that or more
-_LEAST = 4
+_MIN_LISTINGS = 4
 _QUERIES = ("SELECT COUNT(*) FROM run_details", "SHOW INDEX FROM run_details")
 
 
@@ -23,7 +23,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     """The duration of the observer's own list requests against the number of stored runs."""
     listed = timeline.metric(LIST_SECONDS)
     at, took = floats(listed, "at_s"), floats(listed, "value")
-    if took.size < _LEAST:
+    if took.size < _MIN_LISTINGS:
         raise CannotJudgeError(f"runs were listed only {counted(took.size, 'time')}")
     created = floats(timeline.runs, "created_s")
     stored = np.searchsorted(np.sort(created[np.isfinite(created)]), at, side="right").astype(np.float64)
@@ -31,9 +31,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     answered = floats(timeline.runs, "answered_s") - floats(timeline.runs, "sent_s")
     answered = answered[np.isfinite(answered)]
     submitting = float(np.median(answered)) if answered.size else 0.0
-    if late < _SLOW_S or submitting > late / 2:
+    if late < _MIN_PAGE_S or submitting > late / 2:
         return []  # where all calls are slow, listing is not the cause
-    found = trend(stored, took, least=_LEAST)
+    found = trend(stored, took, least=_MIN_LISTINGS)
     grows = found is not None and found.grows
     where = f"metric = {LIST_SECONDS}"
     times = f"{format_duration(early)} at the beginning and {format_duration(late)} at the end"

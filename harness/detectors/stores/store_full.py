@@ -27,7 +27,7 @@ USES = {
 FAULTS = ("store-full",)
 
 _GIB = 2**30
-_LEAST_CONFIDENCE = 0.3
+_MIN_CONFIDENCE = 0.3
 _AMBIGUOUS = 0.5  # full or unreachable, or another error
 # Rows of the catalogue: writes that failed, and what a full store may answer as well.
 _UNWRITTEN = ("store-write-error", "store-unwritten")
@@ -56,7 +56,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     explicit, answered = (bool(failed_for(timeline, name)) for name in (NAME, _UNWRITTEN[0]))
     sure = _confidence(volume, failed=bool(failed), explicit=explicit, answered=answered)
     confidence = max(sure, _PROBED if len(rejected) else 0.0)
-    if confidence < _LEAST_CONFIDENCE:
+    if confidence < _MIN_CONFIDENCE:
         return []
     share = share_of_runs(timeline, failed)
     evidence = (*_of_messages(timeline, failed, share), *_of_probe(rejected), *_of_volume(volume, failed))

@@ -27,9 +27,9 @@ EXPLAINED_BY = {"store-full": 0.1, "store-unreachable-from-old-nodes": 0.1}
 OVERSTATED_EARLY = True
 FAULTS = ("store-slow",)
 
-_SURELY = 0.15
-_LEAST_S = 2.0
-_SLOW_REQUEST_S = 1.0  # median of a write
+_CERTAIN_SHARE = 0.15
+_MIN_STORING_S = 2.0
+_MIN_WRITE_S = 1.0  # median of a write
 _SURE, _FAILING, _BY_REQUESTS = 0.95, 0.4, 0.85
 
 
@@ -38,15 +38,15 @@ def detect(timeline: Timeline) -> list[Finding]:
     stored, share = storing(timeline), critical_path(timeline).storing
     failing = bool(failed_for(timeline, "store-full", "store-write-error", "store-unwritten"))
     requests = tuple(_slow_requests(timeline))
-    if share >= SLOW and stored.slow_s >= _LEAST_S and (stored.logs or requests):
+    if share >= SLOW and stored.slow_s >= _MIN_STORING_S and (stored.logs or requests):
         title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs"
-        confidence = _FAILING if failing else _SURE if share >= _SURELY else _BY_REQUESTS
+        confidence = _FAILING if failing else _SURE if share >= _CERTAIN_SHARE else _BY_REQUESTS
         return [_finding(timeline, title, confidence, (*_of_pods(stored, share), *requests), slowed(share))]
     if stored.logs:
         return []
     if requests:
         title = f"The artifact store is slow: {requests[0].statement}"
-        return [_finding(timeline, title, _FAILING if failing else _BY_REQUESTS, requests, slowed(_SURELY))]
+        return [_finding(timeline, title, _FAILING if failing else _BY_REQUESTS, requests, slowed(_CERTAIN_SHARE))]
     raise CannotJudgeError(
         f"{stored.caveat}; neither the store's metrics nor a probe (--store-probe) show slow requests"
     )
@@ -91,7 +91,7 @@ def _slow_requests(timeline: Timeline) -> Iterator[Evidence]:
         writes = [_is_write(each) and fixed.items() <= each.items() for each in labels]
         seconds = floats(samples, "value")[np.array(writes, dtype=bool)]
         typical = float(np.median(seconds)) if seconds.size else 0.0
-        if typical >= _SLOW_REQUEST_S:
+        if typical >= _MIN_WRITE_S:
             yield Evidence(what.format(format_duration(typical)), typical, "s", "samples", f"metric = {metric}")
 
 

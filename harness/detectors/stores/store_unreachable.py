@@ -20,7 +20,7 @@ USES = {
 }
 FAULTS = ("store-unreachable-from-old-nodes",)
 
-_OFTEN, _SELDOM = 0.5, 0.05
+_MIN_RATE_THERE, _MAX_RATE_ELSEWHERE = 0.5, 0.05
 _ROWS = ("store-unreachable", "store-unwritten")  # of the catalogue
 _CHECK = (
     "Check that the store's pod runs, that its service has endpoints, and that no network policy blocks the steps. If "
@@ -59,7 +59,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError("the nodes of the failed steps were not observed")
     bad, good = _sides(timeline, lost)
     share = share_of_runs(timeline, lost)
-    split = bool(bad.nodes) and bad.rate >= _OFTEN and good.rate <= _SELDOM and good.runs > 0
+    split = bool(bad.nodes) and bad.rate >= _MIN_RATE_THERE and good.rate <= _MAX_RATE_ELSEWHERE and good.runs > 0
     example = words_of(timeline, *_ROWS)
     where = f" from {counted(len(bad.nodes), 'node')}" if split else ""
     facts = [
@@ -96,7 +96,7 @@ def _sides(timeline: Timeline, lost: list[Failure]) -> tuple[Side, Side]:
             failed.setdefault(node, set()).add(failure.row)
     pods = timeline.pods[(timeline.pods["row"] >= 0) & (timeline.pods["node"] != "")]
     runs = {str(node): set(rows) for node, rows in pods.groupby("node", sort=True)["row"]}
-    bad = {node for node, rows in runs.items() if len(failed.get(node, ())) >= _OFTEN * len(rows)}
+    bad = {node for node, rows in runs.items() if len(failed.get(node, ())) >= _MIN_RATE_THERE * len(rows)}
 
     def side(names: set[str]) -> Side:
         return Side(

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from harness.analysis.spot.advice import advice
-from harness.analysis.spot.arithmetic import expected, share_of
+from harness.analysis.spot.advice import advice, share_of
 from harness.cli import main
 from harness.model.phases import RUNNING, SCHEDULING
 from harness.simulator.platform import Platform
 from harness.simulator.profile.file import load_profile
 from tests.support.platforms import UNCACHED, submit, upload
+from tests.support.spot_arithmetic import expected
 from tests.support.timelines import Story
 
 LENGTH_S, HOURS, TAKEN = 1800.0, 100.0, 50

@@ -68,7 +68,7 @@ def test_a_few_starts_are_too_few_to_compare_with(count, likely, pulls):
 
 @pytest.mark.parametrize(("most", "likely"), [(6, False), (7, True)])
 def test_too_many_starts_are_not_compared(most, likely, pulls, monkeypatch):
-    monkeypatch.setattr(cold_starts, "_MOST", most)
+    monkeypatch.setattr(cold_starts, "_MAX_STARTS", most)
     assert pulls(("a", 1, 60), *USUAL) == ([1] if likely else None)
 
 

@@ -20,8 +20,8 @@ _OF_KUBELET = frozenset({"FailedMount", "FailedCreatePodSandBox", "BackOff", "Fa
 _EXPLAINING = ("autoscaler/", "event/", "pod-condition/")
 # Phases whose reasons come from elsewhere: the scheduler, the store, other containers.
 _APART = frozenset({SCHEDULING, UNSCHEDULABLE, STORING, SIDECARS})
-_MOST = 32  # texts of one pod: events repeat with other numbers
-_MOST_CHANGES = 8  # of what the scheduler states about one pod
+_MAX_TEXTS = 32  # texts of one pod: events repeat with other numbers
+_MAX_CHANGES = 8  # of what the scheduler states about one pod
 _VARYING = re.compile(r"\d+")
 # From a node's registration until it is ready, at most, and until its first status, as cluster-autoscaler has them:
 # its --max-node-startup-time, and MaxStatusSettingDelayAfterCreation.
@@ -74,7 +74,7 @@ class Statements:
             words = _VARYING.sub("#", each.text.partition(": ")[2])
             if not found or _VARYING.sub("#", found[-1].text.partition(": ")[2]) != words:
                 found.append(each)
-        return found[:_MOST_CHANGES]
+        return found[:_MAX_CHANGES]
 
     def explained(self, text: str) -> str:
         """What the scheduler stated, or why that is so, as the controller of nodes, volumes or a queue stated it."""
@@ -117,7 +117,7 @@ class Statements:
         known = self._known.get(text)
         if known is not None:
             known.first, known.last = min(known.first, first), max(known.last, last)
-        elif len(self._known) < _MOST:
+        elif len(self._known) < _MAX_TEXTS:
             self._known[text] = Statement(text, first, last)
 
 
