@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.baseline import Regression, batches, regression
+from harness.analysis.capacity.autoscaling import ScaleAdvice, scale_advice
 from harness.analysis.capacity.bounds import Bound, bounds
 from harness.analysis.capacity.knee import Knee, knee
 from harness.analysis.capacity.progress import Progress, progress, scaling
-from harness.analysis.capacity.scale_advice import ScaleAdvice, scale_advice
 from harness.analysis.capacity.scaling import Interval, Scaling
 from harness.analysis.cost.allocated import Part, allocated
 from harness.analysis.cost.cost import Cost, Pending, cost, pending
@@ -18,12 +18,11 @@ from harness.analysis.cost.requested import Requested, requested
 from harness.analysis.cost.virtual import VirtualPods, virtual_pods
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger, recovered
-from harness.analysis.series.flow import FreeSpace, Submissions, free_space, submissions
+from harness.analysis.series.flow import FreeSpace, ScalingCurve, Submissions, free_space, scaling_curve, submissions
 from harness.analysis.series.phases import PendingPods, PhaseBreakdown, PhaseSummary, pending_pods, phase_breakdown
 from harness.analysis.series.placement import HostWork, LostPods, Placement, host_work, hosts, placement
 from harness.analysis.series.raw_rows import RawRows, raw_rows
 from harness.analysis.series.run_bars import RunBars, run_bars
-from harness.analysis.series.scaling_curve import ScalingCurve, scaling_curve
 from harness.analysis.series.thinning import Points
 from harness.analysis.services.database import database_work
 from harness.analysis.services.own_requests import OwnRequests, own_requests

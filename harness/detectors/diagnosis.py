@@ -7,16 +7,15 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import cast
 
-from harness.analysis.timeline import Timeline
+from harness.analysis.timeline import remembered
 from harness.analysis.validity import validity
-from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, Detector, slowed
-from harness.detectors.doubts.gaps import OF_KUBERNETES, gaps
+from harness.detectors.detector import CannotJudgeError, Capability, Detector, Evidence, Timeline, counted, slowed
 from harness.detectors.ranking import ranked, unexplained
 from harness.model.findings import DOUBT, PREVIEW, Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
-from harness.model.units import counted
+from harness.model.phases import GAP
 from harness.reasons import builtin
 
+_OF_KUBERNETES = frozenset({Capability.PODS, Capability.NODES, Capability.POD_EVENTS})
 _OF_PODS = frozenset(Capability) - {Capability.SUBMISSIONS, Capability.RUNS}
 # What a platform's runs never show: a detector that needs it has nothing to judge there.
 _NEVER_SHOWN: Mapping[str, frozenset[str]] = {
@@ -119,7 +118,7 @@ def _judge(detector: Detector, timeline: Timeline) -> list[Finding]:
     needs = [Capability(name) for name in detector.NEEDS]
     if missing := [need.reason(timeline) for need in needs if not need.observed(timeline)]:
         raise CannotJudgeError("; ".join(missing))
-    unseen = gaps(timeline) if set(needs) & OF_KUBERNETES else ()
+    unseen = _gaps(timeline) if set(needs) & _OF_KUBERNETES else ()
     return [replace(finding, evidence=(*finding.evidence, *unseen)) for finding in detector.detect(timeline)]
 
 
@@ -147,3 +146,16 @@ def _applies(detector: Detector, target: str) -> bool:
     """Whether the platform can have this bottleneck and can show it."""
     targets = getattr(detector, "TARGETS", (target,))
     return target in targets and _NEVER_SHOWN.get(target, frozenset()).isdisjoint(detector.NEEDS)
+
+
+@remembered
+def _gaps(timeline: Timeline) -> tuple[Evidence, ...]:
+    """One statement for findings that rest on pods, nodes or their events; empty where the observation is whole."""
+    events = timeline.events
+    missed = events[((events["kind"] == "Observer") & (events["reason"] == GAP)).to_numpy(dtype=bool)]
+    missed = missed[missed["object"].str.startswith("kubernetes").to_numpy(dtype=bool)]
+    if not len(missed):
+        return ()
+    name, message = str(missed["object"].iat[0]), str(missed["message"].iat[0])
+    text = f"not seen: what happened in {counted(len(missed), 'gap')} of the observation ({name}: {message})"
+    return (Evidence(text, float(len(missed)), "", "events", "kind = Observer"),)

@@ -3,8 +3,7 @@
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.polling import Polling
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model.records import Event
 from harness.store.folder import RunFolder
 

@@ -10,7 +10,28 @@ import pandas as pd
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats, mean_active, remembered
 from harness.analysis.timeline.columns import blocks, looked_up, occurring
-from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import (
+    NODE_CPU_CORES,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+    SCHEDULING,
+    UNSCHEDULABLE,
+)
+
+
+def node_use(timeline: Timeline) -> pd.DataFrame:
+    """One row per sample of a node that can run the runs' pods.
+
+    Returns:
+        Columns `at_s` (seconds after t0), `node` and `share` (of its allocatable cores).
+    """
+    samples = timeline.metric(NODE_CPU_CORES)
+    node = [str(orjson.loads(labels).get("node", "")) for labels in samples["labels"]]
+    cores = timeline.run_nodes.set_index("name")["cpu"].reindex(node).to_numpy(dtype=np.float64, na_value=np.nan)
+    share = floats(samples, "value") / cores
+    use = pd.DataFrame({"at_s": floats(samples, "at_s"), "node": node, "share": share})
+    return use.iloc[np.flatnonzero(np.isfinite(share))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,15 +9,35 @@ other loads, and a send, which blocks no worker, behind other loads and computin
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heapreplace
 
 import numpy as np
 
-from harness.analysis.services.balancing import balanced_waits
 from harness.analysis.services.executions import Executions, executions
 from harness.analysis.services.service_replicas import ServiceReplicas, service_replicas
 from harness.analysis.timeline import Bools, Floats, Timeline, active, floats, remembered
 from harness.analysis.waits.waits import waits
 from harness.model.phases import COMPUTING
+
+
+def balanced_waits(came: Floats, takes: Floats, workers: int) -> Floats:
+    """Seconds that each execution waits, served in the order in which they come; shape (n,).
+
+    Args:
+        came: instants of arrival, seconds, shape (n,), in any order.
+        takes: how long each keeps a worker, seconds, shape (n,).
+        workers: how many there are, at least 1.
+    """
+    order = np.argsort(came, kind="stable")
+    free = [-np.inf] * workers
+    heapify(free)
+    waits = np.empty(came.size)
+    for place, at, long in zip(order.tolist(), came[order].tolist(), takes[order].tolist(), strict=True):
+        starts = max(at, free[0])
+        waits[place] = starts - at
+        heapreplace(free, starts + long)
+    return waits
+
 
 _MIN_COMPUTING = 0.02  # of a worker's time: computing takes that much of it even if loads take nearly all
 _BUSY_QUANTILE = 0.9  # quantile of the time, by the number that compute

@@ -16,8 +16,8 @@ import orjson
 import pandas as pd
 
 from harness.analysis.timeline import Floats, Timeline, beginnings, containing, floats, remembered
-from harness.analysis.waits.controller_settings import DEFAULTS, settings
 from harness.analysis.waits.failures import own_events
+from harness.analysis.waits.workflow_limits import DEFAULTS, settings
 from harness.model.phases import QPS, REQUEUE_TIME, WORKFLOW_WORKERS
 from harness.reasons import builtin_row
 

@@ -5,11 +5,56 @@ reports both in the same words. Source: https://argo-workflows.readthedocs.io/en
 """
 
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
-from harness.analysis.timeline import Timeline
-from harness.model.phases import CONTROLLER_SETTINGS, LIMITS, NAMESPACE_PARALLELISM, PARALLELISM, PLATFORM
+from harness.analysis.timeline import Timeline, remembered
+from harness.model import ConfigError, parse_duration
+from harness.model.phases import (
+    ARGUMENTS,
+    BURST,
+    CLEANUP_WORKERS,
+    CONTROLLER_SETTINGS,
+    LIMITS,
+    NAMESPACE_PARALLELISM,
+    PARALLELISM,
+    PLATFORM,
+    QPS,
+    REQUEUE_TIME,
+    WORKFLOW_CONTROLLER,
+    WORKFLOW_WORKERS,
+)
 from harness.model.text.inert import shell_word
+
+# Source: cmd/workflow-controller/main.go and workflow/controller of Argo Workflows, 3.4 to 4.0.
+DEFAULTS: Mapping[str, float] = {QPS: 20, BURST: 30, WORKFLOW_WORKERS: 32, CLEANUP_WORKERS: 4, REQUEUE_TIME: 10}
+
+
+@remembered
+def settings(timeline: Timeline) -> Mapping[str, float]:
+    """What the controller's last pod ran with, by argument or variable: numbers and seconds.
+
+    Without what can't be read; none where no pod of the controller was seen.
+    """
+    events = timeline.events
+    told = events[(events["kind"] == PLATFORM) & (events["object"] == WORKFLOW_CONTROLLER)]
+    told = told[told["reason"] == ARGUMENTS]
+    if not len(told):
+        return {}
+    found = dict(DEFAULTS)
+    for name, _, value in (each.partition("=") for each in str(told["message"].iloc[-1]).split()):
+        found.pop(name, None)
+        with suppress(ConfigError):
+            found[name] = parse_duration(value)
+    return found
+
+
+def as_good(timeline: Timeline, name: str, value: float) -> bool:
+    """Whether a setting is known to be this value or a better one: more, but for the time until the next look."""
+    present = settings(timeline).get(name)
+    return present is not None and (present <= value if name == REQUEUE_TIME else present >= value)
+
 
 _SEEN = 0.5  # of the running workflows, at least: those with a pod
 _LIMIT = re.compile(rf"\b({PARALLELISM}|{NAMESPACE_PARALLELISM})=(\d{{1,9}})\b")

@@ -16,7 +16,7 @@ import yaml
 
 from harness import reading
 from harness.analysis.cost.resources import as_cores, as_memory
-from harness.analysis.waits.quickest import quickest_s
+from harness.analysis.waits.tasks import quickest_s
 from harness.cli import printing
 from harness.collectors.kubernetes.node_pools import NodePools
 from harness.model.errors import ConfigError, ExitCode

@@ -20,8 +20,7 @@ from harness.collectors.kubernetes.workflow.controller_limits import ControllerA
 from harness.collectors.kubernetes.workflow.reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflow.watch import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflow.watch import Workflows
-from harness.collectors.polling import Polling
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE, PLATFORM, VERSION
 from harness.model.records import Event, Node

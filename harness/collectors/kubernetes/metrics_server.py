@@ -9,8 +9,7 @@ from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.pod.life import label_of
 from harness.collectors.kubernetes.replicas import has_replicas, is_replica
 from harness.collectors.kubernetes.timestamps import stamp
-from harness.collectors.polling import Polling
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, POD_CPU_CORES, POD_MEMORY_BYTES
 from harness.model.records import Sample

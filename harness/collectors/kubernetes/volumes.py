@@ -6,8 +6,7 @@ from typing import Any
 
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.kube_api import KubeApi
-from harness.collectors.polling import Polling
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.model.records import Sample

@@ -11,8 +11,7 @@ import orjson
 
 from harness.collectors.collector import Observation
 from harness.collectors.metrics.profiles_file import Kind, Metric, Profile, load, names
-from harness.collectors.polling import Polling
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model import Sample, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest, html_page, redirection
 from harness.model.live.observer import LiveObserver

@@ -12,8 +12,7 @@ from functools import partial
 
 from harness.collectors.collector import Observation
 from harness.collectors.metrics.profiles_file import QUANTILES, Kind, Metric, Profile, load
-from harness.collectors.polling import Polling
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model import Sample, TargetUnreachableError
 from harness.model.http import LONG_ANSWER, Exchange, HttpRequest
 from harness.model.live.observer import LiveObserver

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable
 
 from harness.collectors.collector import Observation
-from harness.collectors.polling import Polling
 from harness.collectors.runs.poll_policy import budget
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model import ConfigError, Event, Sample, Submission, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.live.observer import LiveObserver

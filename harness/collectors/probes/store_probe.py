@@ -9,9 +9,8 @@ import threading
 import time
 
 from harness.collectors.collector import Observation
-from harness.collectors.polling import Polling
 from harness.collectors.probes.s3 import S3, Bucket, error_of
-from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model import Event, Sample, TargetUnreachableError
 from harness.model.http import HttpAnswer
 from harness.model.live.observer import LiveObserver

@@ -1,7 +1,7 @@
 """The workflow controller is slow, and what was observed does not tell which of its settings limits it."""
 
 from harness.analysis.waits.controller_limit import Limit
-from harness.analysis.waits.controller_settings import as_good
+from harness.analysis.waits.workflow_limits import as_good
 from harness.detectors.controller.slow_controller import HELD, requeue, slow_controller, spent, tune
 from harness.detectors.detector import Capability, Finding, Timeline, slowed
 from harness.model.phases import BURST, QPS, WORKFLOW_WORKERS

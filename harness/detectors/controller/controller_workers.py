@@ -13,7 +13,7 @@ from harness.analysis.waits.controller_limit import (
     signs,
     workers_of,
 )
-from harness.analysis.waits.controller_settings import DEFAULTS, settings
+from harness.analysis.waits.workflow_limits import DEFAULTS, settings
 from harness.detectors.controller.slow_controller import WEBHOOK, spent, told_apart, tune
 from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS

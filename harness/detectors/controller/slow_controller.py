@@ -8,7 +8,6 @@ import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, distinct, remembered
 from harness.analysis.waits.controller_limit import SOON_S, Limit, signs
-from harness.analysis.waits.controller_settings import as_good, settings
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
 from harness.analysis.waits.outage import outage
 from harness.analysis.waits.quota_use import used_up
@@ -17,6 +16,7 @@ from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
+from harness.analysis.waits.workflow_limits import as_good, settings
 from harness.detectors.detector import CannotJudgeError, Capability, Evidence, format_duration, quarters, shell_word
 from harness.model.phases import ARGUMENTS, CONTROLLER, PUBLISHING, REQUEUE_TIME
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from harness.analysis.cost.node_use import node_use
-from harness.analysis.cost.requested import requested_cpu, requests_by
+from harness.analysis.cost.requested import node_use, requested_cpu, requests_by
 from harness.analysis.cost.resources import Resources, StepNeed, as_cores, step_needs
 from harness.analysis.throughput import throughput
 from harness.analysis.waits.critical_path import critical_path

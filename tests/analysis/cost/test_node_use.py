@@ -1,6 +1,6 @@
 import pytest
 
-from harness.analysis.cost.node_use import node_use
+from harness.analysis.cost.requested import node_use
 from harness.model.phases import NODE_CPU_CORES, RUNNING
 from tests.support.timelines import Story
 

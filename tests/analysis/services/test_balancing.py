@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.services.balancing import balanced_waits
+from harness.analysis.services.saturation import balanced_waits
 
 
 def erlang_c(workers, load):

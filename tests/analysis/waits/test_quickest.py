@@ -1,4 +1,4 @@
-from harness.analysis.waits.quickest import quickest_s
+from harness.analysis.waits.tasks import quickest_s
 from harness.model import Span
 from harness.model.phases import FAILED, PULLING, RUNNING
 from tests.support.timelines import Story, at
