@@ -12,7 +12,9 @@ from harness.collectors.collector import ObserverSettings
 from harness.collectors.rights import RIGHTS
 from harness.model.errors import ConfigError
 from tests.support.e2e import wait_for
-from tests.support.servers import Served
+from tests.support.real_kubernetes import admin
+from tests.support.real_parts.kube import allow, token
+from tests.support.servers import Served, kubeconfig
 
 NOW_S = 1_800_000_000.0
 
@@ -116,28 +118,17 @@ def test_a_real_api_server_tells_right_by_right_what_is_missing(real_cluster, tm
     assert set(rights.values()) == {State.OK}
     assert role == ""
     assert Check("metrics-server", State.LIMITED, "not installed", found[-2].cost) in found
-    from kubernetes import client
-
-    core, rbac = (kind(real_cluster.client()) for kind in (client.CoreV1Api, client.RbacAuthorizationV1Api))
-    core.create_namespace({"metadata": {"name": "checkup"}})
-    core.create_namespaced_service_account("checkup", {"metadata": {"name": "reader"}})
-    rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list"]}]
-    rbac.create_cluster_role({"metadata": {"name": "checkup"}, "rules": rules})
-    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "checkup"}
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "checkup"}
-    rbac.create_cluster_role_binding({"metadata": {"name": "checkup"}, "roleRef": reference, "subjects": [subject]})
-    spec = {"spec": {"audiences": [], "expirationSeconds": 3600}}
-    token = core.create_namespaced_service_account_token("reader", "checkup", spec).status.token
-    config = yaml.safe_load(real_cluster.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": token}
-    (tmp_path / "reader").write_text(yaml.safe_dump(config))
-    found, role = checkup.cluster(ObserverSettings("", kubeconfig=str(tmp_path / "reader")))
+    kube, subject = admin(real_cluster), {"kind": "ServiceAccount", "name": "reader", "namespace": "checkup"}
+    kube.create("/api/v1/namespaces", {"metadata": {"name": "checkup"}})
+    reader = kubeconfig(
+        tmp_path / "reader", real_cluster.url, token=token(kube, "checkup", "reader"), ca=str(real_cluster.ca)
+    )
+    allow(kube, "", subject, {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list"]})
+    found, role = checkup.cluster(ObserverSettings("", kubeconfig=reader))
     assert {check.name: check.found for check in found}["may get, list, watch nodes"] == "not watch"
-    rbac.create_cluster_role({"metadata": {"name": "checkup-more"}, "rules": yaml.safe_load(role)["rules"]})
-    reference = reference | {"name": "checkup-more"}
-    rbac.create_cluster_role_binding({"metadata": {"name": "more"}, "roleRef": reference, "subjects": [subject]})
+    allow(kube, "", subject, *yaml.safe_load(role)["rules"], name="checkup-more")
 
     def nothing_is_missing():
-        return checkup.cluster(ObserverSettings("", kubeconfig=str(tmp_path / "reader")))[1] == ""
+        return checkup.cluster(ObserverSettings("", kubeconfig=reader))[1] == ""
 
     wait_for(nothing_is_missing, 10)  # the authorizer sees a new role a moment later

@@ -9,7 +9,6 @@ import pytest
 from harness.analysis.timeline import Timeline
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.importing import count_runs, import_files, read_files
-from harness.collectors.journal import Journal
 from harness.model import ConfigError, Event, Node, Sample
 from harness.model.phases import SUCCEEDED
 from harness.plan.plans import plan_observation
@@ -19,19 +18,14 @@ from harness.targets import kfp
 from tests.support.dumps import LISTING, NODE, RANGE
 from tests.support.kube_stories import DONE, STORY
 from tests.support.manifests import RUN, WF, at, claim, event, pod, time, workflow
+from tests.support.observations import observation as observed_by
 
 
 def observation(path: Path) -> Observation:
     folder = RunFolder.create(path, "import")
     plan = plan_observation("kfp", "", {}, 0)
     folder.write_plan(plan)
-    return Observation(
-        folder=folder,
-        plan=plan,
-        target=kfp.from_plan(plan),
-        settings=ObserverSettings(""),
-        journal=Journal(folder.recorder()),
-    )
+    return observed_by(folder, plan=plan, target=kfp.from_plan(plan), settings=ObserverSettings(""))
 
 
 def write(path: Path, document: Any) -> Path:

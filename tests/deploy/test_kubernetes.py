@@ -11,8 +11,7 @@ import yaml
 
 from tests.support.e2e import BIN, ROOT
 from tests.support.real_kubernetes import admin
-from tests.support.real_parts.kube import RefusedError
-from tests.support.servers import until
+from tests.support.real_parts.kube import types
 
 FOLDER = ROOT / "deploy/kubernetes"
 OVERLAYS = sorted(path.parent.name for path in FOLDER.glob("*/kustomization.yaml") if path.parent.name != "base")
@@ -87,19 +86,9 @@ def commands(overlay):
 @pytest.fixture(scope="module")
 def namespace(real_cluster):
     kube, name = admin(real_cluster), "deploy-kubernetes"
-    types = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     kube.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    kube.create(types, LOCUST_TEST)
-
-    def served():
-        try:
-            return kube.get("/apis/locust.io/v1/locusttests")
-        except RefusedError:
-            return None
-
-    until(served, "the API server serves LocustTests")
-    yield name
-    kube.delete(f"{types}/locusttests.locust.io")
+    with types(kube, LOCUST_TEST):
+        yield name
     kube.delete(f"/api/v1/namespaces/{name}")
 
 

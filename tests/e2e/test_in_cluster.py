@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 import pytest
 import yaml
@@ -16,7 +16,7 @@ from kubernetes import client, utils
 from tests.support.e2e import FEW, PIPELINE, ROOT, free_port
 from tests.support.object_store import ENVIRONMENT, object_store
 from tests.support.real_kubernetes import admin
-from tests.support.real_parts.kube import RefusedError, crd
+from tests.support.real_parts.kube import crd, token, types
 from tests.support.real_parts.pod_runner import running_pods
 from tests.support.servers import kubeconfig, until
 
@@ -95,12 +95,6 @@ def test_ctrl_c_ends_master_and_worker_in_the_cluster_and_brings_their_run_folde
     assert (stored / "results/nightly/A_worker/report.json").read_bytes() == (home / "report.json").read_bytes()
 
 
-def argo_is_served(kube):
-    with suppress(RefusedError):
-        return bool(kube.get("/apis/argoproj.io/v1alpha1/workflows"))
-    return False
-
-
 @pytest.mark.soak
 def test_argos_workflows_are_created_by_the_account_that_is_made_for_the_test(controlled, tmp_path):
     namespace, kube = "in-cluster-argo", admin(controlled)
@@ -109,18 +103,14 @@ def test_argos_workflows_are_created_by_the_account_that_is_made_for_the_test(co
         "--workflow", str(ROOT / "harness/targets/workflow.yaml"), "--schedule", "burst", "--runs", "3", "--drain", "1s",
     ]  # fmt: skip
     account = tmp_path / "account"
-    types, workflow = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd("Workflow")
     with ExitStack() as stack:
-        kube.create(types, workflow)
-        stack.callback(kube.delete, f"{types}/{workflow['metadata']['name']}")
-        until(lambda: argo_is_served(kube), "the API server serves workflows")
+        stack.enter_context(types(kube, crd("Workflow")))
         stack.enter_context(running_pods(controlled, namespace, tmp_path / "node", {"KUBECONFIG": str(account)}))
         printed = started(controlled, tmp_path, "--dry-run", *arguments).communicate(timeout=100)[0]
         for manifest in list(yaml.safe_load_all(printed))[:3]:  # the account, for its token
             utils.create_from_dict(controlled.client(), manifest)
-        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/pipeswarm-observer/token"
-        token = kube.create(path, {"spec": {}})["status"]["token"]
-        kubeconfig(account, controlled.url, token=token, ca=str(controlled.ca))
+        shown = token(kube, namespace, "pipeswarm-observer")
+        kubeconfig(account, controlled.url, token=shown, ca=str(controlled.ca))
         out, err = started(controlled, tmp_path, *arguments).communicate(timeout=100)
         made = kube.get(f"/apis/argoproj.io/v1alpha1/namespaces/{namespace}/workflows")["items"]
         kube.delete("/apis/rbac.authorization.k8s.io/v1/clusterroles/pipeswarm-observer")

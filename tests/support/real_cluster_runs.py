@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.collectors.collector import Activity, Observation, ObserverSettings
+from harness.collectors.collector import Activity, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.cluster import Cluster
 from harness.model import Event, Plan, Span
@@ -16,6 +16,7 @@ from harness.model.live.observer import LiveObserver
 from harness.model.phases import SCHEDULING
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
+from tests.support.observations import observation
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import Proxy, kubeconfig, until
 
@@ -28,12 +29,12 @@ def observing(tmp_path: Path, activity: Activity | None = None, **more: Any) -> 
         settings = ObserverSettings("http://x", **{"requests_per_s": 200.0, **more})
         plan = Plan("kfp", "http://x", {}, 1, 0, False)
         cluster = Cluster(
-            Observation(
-                folder=folder,
+            observation(
+                folder,
+                Journal(recorder),
                 plan=plan,
                 target=KfpTarget({"experiment": ""}),
                 settings=settings,
-                journal=Journal(recorder),
                 activity=activity or Activity(),
             )
         )

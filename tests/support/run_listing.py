@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.listing import RunListing
 from harness.collectors.runs.messages import AskPage, Command, PageListed, PollFailed, Record, Wait
@@ -13,6 +12,7 @@ from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import RUNS_IN_FLIGHT
 from harness.store import RunFolder
 from harness.targets.target import ListedRun, RunPage, SetUp
+from tests.support.observations import observation as observed_by
 
 T0 = 1_790_000_000 * 10**9
 NEVER = threading.Event()
@@ -56,12 +56,11 @@ class Scene:
         self.platform = platform or Platform()
         self.folder = RunFolder(path)
         self.now_s = self.answers_in_s = 0.0
-        self.observation = Observation(
-            folder=self.folder,
+        self.observation = observed_by(
+            self.folder,
+            Journal(self.folder.recorder(), now=lambda: T0 + round(self.now_s * 1e9)),
             plan=Plan("kfp", "http://x", {"name": schedule}, intended, 0, False),
             target=self.platform,
-            settings=ObserverSettings("http://x"),
-            journal=Journal(self.folder.recorder(), now=lambda: T0 + round(self.now_s * 1e9)),
         )
         self.backoff_s = 0.0
         self._due: list[Command] = []

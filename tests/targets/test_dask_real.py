@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,11 +17,12 @@ from harness.targets.dask_tenants.kube import KubeTenants
 from harness.targets.dask_tenants.objects import Recipe, dask_autoscaler, dask_cluster, resources_of, stage_pod
 from harness.targets.scenarios import Input, InputType
 from harness.targets.target import RejectedError
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, admin
+from tests.support.real_parts.kube import ANYTHING, Kube, RefusedError, crd, types
+from tests.support.servers import until
 
 GROUP = "kubernetes.dask.org"
 ROOT = f"/apis/{GROUP}/v1"
-TYPES = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RECIPE = Recipe("image", resources_of("cpu=1,nvidia.com/gpu=1"), ("dask-worker",), "t1", 900)
 INPUTS = tuple(
     Input(name, kind, required=False, default=default)
@@ -29,7 +31,6 @@ INPUTS = tuple(
         ("variation", InputType.DOUBLE, 0.0),
     )
 )  # fmt: skip
-ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 # What the definitions of release 2025.7 require, and the fields beside pods; everything else is pruned as there.
 POD_SPEC = {"type": "object", "required": ["containers"], "properties": {"containers": {
     "type": "array", "items": {**ANYTHING, "required": ["name"], "properties": {"name": {"type": "string"}}},
@@ -46,19 +47,12 @@ CLUSTER_SPEC = {"type": "object", "required": ["scheduler", "worker"], "properti
 AUTOSCALER_SPEC = {"type": "object", "required": ["cluster", "minimum", "maximum"], "properties": {
     "cluster": {"type": "string"}, "minimum": {"type": "integer"}, "maximum": {"type": "integer"},
 }}  # fmt: skip
-KINDS = {"daskcluster": ("DaskCluster", CLUSTER_SPEC), "daskautoscaler": ("DaskAutoscaler", AUTOSCALER_SPEC)}
+KINDS = (("DaskCluster", CLUSTER_SPEC), ("DaskAutoscaler", AUTOSCALER_SPEC))
 
 
-def type_of(singular: str) -> dict[str, object]:
-    kind, schema = KINDS[singular]
-    names = {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular}
-    whole = {"type": "object", "required": ["spec"], "properties": {"spec": schema, "status": ANYTHING}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}
-    spec = {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{singular}s.{GROUP}"}, "spec": spec,
-    }  # fmt: skip
+def type_of(kind: str, spec: dict) -> dict:
+    whole = {"type": "object", "required": ["spec"], "properties": {"spec": spec, "status": ANYTHING}}
+    return crd(kind, api=f"{GROUP}/v1", schema=whole)
 
 
 class Server:
@@ -74,29 +68,22 @@ class Server:
         answer = self._http.request(request.method, self._url + request.path, body=request.body, headers=headers)
         return HttpAnswer(answer.status, answer.data)
 
-    def ask(self, method: str, path: str, body: object = None) -> dict:
-        content = b"" if body is None else json.dumps(body).encode()
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        return json.loads(self(HttpRequest(method, path, content, {"content-type": kind})).body)
-
 
 @pytest.fixture(scope="module")
-def server(real_cluster: RealCluster) -> Iterator[Server]:
-    server = Server(real_cluster)
-    for singular in KINDS:
-        server.ask("POST", TYPES, type_of(singular))
+def kube(real_cluster: RealCluster) -> Iterator[Kube]:
+    kube = admin(real_cluster)
     for name in ("dask-free", "dask-full", "dask-no-pods"):
-        server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    for _ in range(200):
-        if all("items" in server.ask("GET", f"{ROOT}/{singular}s") for singular in KINDS):
-            break
-        time.sleep(0.05)
-    yield server
-    for singular in KINDS:  # other tests see a cluster without Dask
-        server.ask("DELETE", f"{TYPES}/{singular}s.{GROUP}")
+        kube.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    with types(kube, *(type_of(*each) for each in KINDS)):
+        yield kube
 
 
-def limit(server: Server, namespace: str, **hard: str) -> None:
+@pytest.fixture
+def server(kube: Kube, real_cluster: RealCluster) -> Server:
+    return Server(real_cluster)
+
+
+def limit(kube: Kube, namespace: str, **hard: str) -> None:
     """Create a quota whose status says that nothing is used.
 
     The controller counts a kind of objects only after it has discovered the kind, which can take minutes for types as
@@ -104,15 +91,11 @@ def limit(server: Server, namespace: str, **hard: str) -> None:
     """
     limits = {name.replace("_", "/"): n for name, n in hard.items()}
     path = f"/api/v1/namespaces/{namespace}/resourcequotas"
-    server.ask("POST", path, {"metadata": {"name": "small"}, "spec": {"hard": limits}})
-    for _ in range(400):
-        shown = server.ask("GET", f"{path}/small")
-        if shown.get("status", {}).get("hard"):  # the controller has looked at it
-            break
-        time.sleep(0.05)
-    if shown["status"].get("used", {}).keys() != limits.keys():
-        used = {"status": {"hard": limits, "used": dict.fromkeys(limits, "0")}}
-        server.ask("PATCH", f"{path}/small/status", used)
+    with suppress(RefusedError):  # it is there
+        kube.create(path, {"metadata": {"name": "small"}, "spec": {"hard": limits}})
+    until(lambda: kube.get(f"{path}/small").get("status", {}).get("hard"), "the controller has looked at it")
+    if kube.get(f"{path}/small")["status"].get("used", {}).keys() != limits.keys():
+        kube.patch(f"{path}/small/status", {"status": {"hard": limits, "used": dict.fromkeys(limits, "0")}})
 
 
 def tenants(pauses: list[float]) -> KubeTenants:
@@ -120,31 +103,31 @@ def tenants(pauses: list[float]) -> KubeTenants:
     return KubeTenants(RECIPE, "dask-free", "", INPUTS, 5.0, clock=lambda: sum(pauses), pause=pauses.append)
 
 
-def test_the_api_server_takes_the_objects_and_prunes_nothing_of_them(server):
+def test_the_api_server_takes_the_objects_and_prunes_nothing_of_them(kube):
     made = dask_cluster(RECIPE, "dask-free", "mine")
-    shown = server.ask("POST", f"{ROOT}/namespaces/dask-free/daskclusters", made)
+    shown = kube.create(f"{ROOT}/namespaces/dask-free/daskclusters", made)
     assert shown["spec"] == made["spec"], shown
     scaled = dask_autoscaler(RECIPE, "dask-free", "mine", 3)
-    assert server.ask("POST", f"{ROOT}/namespaces/dask-free/daskautoscalers", scaled)["spec"] == scaled["spec"]
+    assert kube.create(f"{ROOT}/namespaces/dask-free/daskautoscalers", scaled)["spec"] == scaled["spec"]
     pod = stage_pod(RECIPE, "dask-free", shown, 3, {"tasks": 4, "task_s": 1.0, "variation": 0.0})
-    there = server.ask("POST", "/api/v1/namespaces/dask-free/pods?fieldValidation=Strict", pod)
+    there = kube.create("/api/v1/namespaces/dask-free/pods?fieldValidation=Strict", pod)
     assert there["kind"] == "Pod", there
     assert there["metadata"]["labels"]["dask.org/cluster-name"] == "mine"
     assert there["metadata"]["ownerReferences"][0]["uid"] == shown["metadata"]["uid"]
     for component in ("worker", "scheduler"):  # their templates are those of pods, too
         template = {"metadata": {"name": component}, "spec": made["spec"][component]["spec"]}
-        trial = server.ask("POST", "/api/v1/namespaces/dask-free/pods?dryRun=All&fieldValidation=Strict", template)
+        trial = kube.create("/api/v1/namespaces/dask-free/pods?dryRun=All&fieldValidation=Strict", template)
         assert trial["kind"] == "Pod", trial
 
 
-def test_a_session_finds_its_types_and_is_closed_where_no_operator_acts(server):
+def test_a_session_finds_its_types_and_is_closed_where_no_operator_acts(server, kube):
     pauses: list[float] = []
     target = tenants(pauses)
     target.set_up(server)
     run = target.submit(Scenario("1", "a", {}, {}, "dask-free"), server)
     assert run.state == FAILED
     assert "its pods were not ready" in run.error
-    names = [each["metadata"]["name"] for each in server.ask("GET", f"{ROOT}/daskclusters")["items"]]
+    names = [each["metadata"]["name"] for each in kube.get(f"{ROOT}/daskclusters")["items"]]
     assert run.run not in names
 
 
@@ -153,9 +136,9 @@ def test_a_namespace_that_is_not_there_is_named(server):
         tenants([]).submit(Scenario("1", "a", {}, {}, "nowhere"), server)
 
 
-def test_a_quota_that_is_used_up_is_named(server):
+def test_a_quota_that_is_used_up_is_named(server, kube):
     for _ in range(60):  # until admission has seen the count
-        limit(server, "dask-full", **{"count_daskclusters.kubernetes.dask.org": "0"})
+        limit(kube, "dask-full", **{"count_daskclusters.kubernetes.dask.org": "0"})
         with pytest.raises(RejectedError) as no:
             tenants([]).submit(Scenario("1", "a", {}, {}, "dask-full"), server)
         if "has not been counted yet" not in no.value.message:
@@ -165,8 +148,8 @@ def test_a_quota_that_is_used_up_is_named(server):
     assert no.value.status == 403
 
 
-def test_a_quota_without_room_for_the_stage_s_pod_fails_the_run_and_names_it(server):
-    limit(server, "dask-no-pods", pods="0")
+def test_a_quota_without_room_for_the_stage_s_pod_fails_the_run_and_names_it(server, kube):
+    limit(kube, "dask-no-pods", pods="0")
     ready = {"type": "Ready", "status": "True"}
 
     def exchange(request: HttpRequest) -> HttpAnswer:
@@ -181,7 +164,7 @@ def test_a_quota_without_room_for_the_stage_s_pod_fails_the_run_and_names_it(ser
         return server(request)
 
     def clusters() -> list[dict]:
-        return server.ask("GET", f"{ROOT}/daskclusters")["items"]
+        return kube.get(f"{ROOT}/daskclusters")["items"]
 
     run = tenants([]).submit(Scenario("1", "a", {}, {}, "dask-no-pods"), exchange)
     assert run.state == FAILED

@@ -11,6 +11,7 @@ from kubernetes import client
 from harness.cli import main
 from tests.support.e2e import PIPELINE
 from tests.support.real_kubernetes import admin
+from tests.support.real_parts.kube import token
 from tests.support.servers import kubeconfig
 
 CALL = ["run-in-cluster", "--image", "registry.example/pipeswarm:1"]
@@ -121,10 +122,8 @@ def test_a_run_folder_that_exists_here_is_not_overwritten(real_cluster, namespac
 
 
 def test_a_missing_right_is_named_with_what_to_do(real_cluster, namespace, capsys, tmp_path, monkeypatch):
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    admin(real_cluster).create(path, {"metadata": {"name": "poor"}})
-    made = admin(real_cluster).create(f"{path}/poor/token", {"spec": {}})
-    config = kubeconfig(tmp_path / "config", real_cluster.url, token=made["status"]["token"], ca=str(real_cluster.ca))
+    shown = token(admin(real_cluster), namespace, "poor")
+    config = kubeconfig(tmp_path / "config", real_cluster.url, token=shown, ca=str(real_cluster.ca))
     monkeypatch.setenv("KUBECONFIG", config)
     assert main([*CALL, "--namespace", namespace, *LOAD]) == 2
     said = capsys.readouterr().err

@@ -13,7 +13,7 @@ from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING
 from harness.store import RunFolder
 from tests.support.kube_stories import DONE, STORY
-from tests.support.manifests import RUN, T0, at, condition, event, micro, pod, running, time
+from tests.support.manifests import RUN, at, condition, event, pod, running, time
 
 
 class Scene:
@@ -204,10 +204,6 @@ class TestEvents:
         about = {"kind": "Node", "name": "n1", "uid": "n1"}
         scene.events.see("ADDED", event("NodeReady", "ready", 10, involvedObject=about))
         assert not scene.folder.records(Event)
-
-
-def test_the_scene_s_stamps_are_consistent() -> None:
-    assert (time(1.9)[-3:], micro(1.25)[-10:], at(0)) == ("01Z", "01.250000Z", T0 * 10**9)
 
 
 def test_living_pods_of_runs_are_counted(scene: Scene) -> None:

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.metrics_server import MetricsServer
 from harness.model import Sample
@@ -12,6 +12,7 @@ from harness.model.phases import POD_CPU_CORES
 from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
+from tests.support.observations import observation
 from tests.support.servers import Served, kubeconfig
 
 
@@ -38,10 +39,7 @@ def test_a_sample_is_recorded_once_and_pods_that_are_gone_are_forgotten(tmp_path
         plan = plan_observation("kfp", "", {}, 0)
         settings = ObserverSettings("", kubeconfig=kubeconfig(tmp_path / "config", cluster.url), resources_every_s=0.0)
         MetricsServer(
-            Observation(
-                folder=folder, plan=plan, target=KfpTarget(plan.target_options), settings=settings,
-                journal=Journal(recorder),
-            )
+            observation(folder, Journal(recorder), plan=plan, target=KfpTarget(plan.target_options), settings=settings)
         ).collect(stop)  # fmt: skip
     recorded = [each.labels["pod"] for each in folder.records(Sample) if each.metric == POD_CPU_CORES]
     assert recorded == ["a", "b", "b", "c", "a"]

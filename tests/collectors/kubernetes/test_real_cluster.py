@@ -10,7 +10,8 @@ from harness.collectors.collector import Activity
 from harness.model import Event, Node
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.real_cluster_runs import last_spans, live, observing, of_ourselves, placements, step, through
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, admin
+from tests.support.real_parts.kube import allow, crd, token, types
 from tests.support.servers import kubeconfig, proxied, until
 
 
@@ -106,7 +107,7 @@ def test_with_access_to_one_namespace_only_that_one_is_watched(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     """An account with access to pods and events of its namespace only."""
-    _allow(real_cluster, namespace, ["pods", "events"], ["get", "list", "watch"])
+    _allow(real_cluster, namespace, resources=["pods", "events"], verbs=["get", "list", "watch"])
     config = _account(real_cluster, namespace, "observer", tmp_path)
     with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
         step(real_cluster, namespace, "train")
@@ -136,7 +137,7 @@ class _Told(Activity):
 def test_pods_that_may_be_listed_but_not_watched_are_not_taken_for_those_of_another_cluster(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
-    _allow(real_cluster, namespace, ["pods"], ["get", "list"])
+    _allow(real_cluster, namespace, resources=["pods"], verbs=["get", "list"])
     config, told = _account(real_cluster, namespace, "observer", tmp_path), _Told()
     with observing(tmp_path, told, kubeconfig=config, platform_namespaces=(namespace,)) as (_, folder):
         until(lambda: len(told.worked_so_far) > 3, "a second of observation")
@@ -144,22 +145,6 @@ def test_pods_that_may_be_listed_but_not_watched_are_not_taken_for_those_of_anot
     refused = [event.message for event in of_ourselves(folder) if event.object == "kubernetes pods"]
     assert len(refused) == 1
     assert 'cannot watch resource "pods"' in refused[0]
-
-
-def _allow(real: RealCluster, namespace: str, resources: list[str], verbs: list[str]) -> None:
-    """Give the account `observer` rights in its namespace."""
-    from kubernetes import client
-
-    rbac = client.RbacAuthorizationV1Api(real.client())
-    rules = [{"apiGroups": [""], "resources": resources, "verbs": verbs}]
-    rbac.create_namespaced_role(namespace, {"metadata": {"name": "see"}, "rules": rules})
-    rbac.create_namespaced_role_binding(
-        namespace,
-        {
-            "metadata": {"name": "see"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "see"},
-            "subjects": [{"kind": "ServiceAccount", "name": "observer", "namespace": namespace}],
-        },
-    )  # fmt: skip
 
 
 def test_the_shipped_roles_suffice_and_allow_no_writing(
@@ -189,35 +174,18 @@ def test_the_shipped_roles_suffice_and_allow_no_writing(
 def test_karpenters_claims_are_watched_where_the_cluster_has_the_type(
     real_cluster: RealCluster, tmp_path: Path
 ) -> None:
-    from kubernetes import client
-
-    api, group = real_cluster.client(), "karpenter.sh"
-    kind = {"plural": "nodeclaims", "singular": "nodeclaim", "kind": "NodeClaim"}
-    anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": anything, "subresources": {"status": {}}}
-    spec = {"group": group, "scope": "Cluster", "names": kind, "versions": [version]}
-    types, claims = client.ApiextensionsV1Api(api), client.CustomObjectsApi(api)
-    name = f"nodeclaims.{group}"
-    types.create_custom_resource_definition({"metadata": {"name": name}, "spec": spec})
-
-    def established() -> bool:
-        conditions = types.read_custom_resource_definition(name).status.conditions or ()
-        return any(each.type == "Established" and each.status == "True" for each in conditions)
-
-    until(established, "the new type")
-    try:
-        with observing(tmp_path, kubeconfig=str(real_cluster.kubeconfig)) as (cluster, folder):
-            until(lambda: live(cluster).coming_nodes == 0, "the first listing")
-            document = {"apiVersion": f"{group}/v1", "kind": "NodeClaim", "metadata": {"name": "default-a"}}
-            claims.create_cluster_custom_object(group, "v1", "nodeclaims", document)
-            until(lambda: live(cluster).coming_nodes == 1, "the claim")
-            condition = {"type": "Launched", "status": "Unknown", "reason": "LaunchFailed", "message": "no capacity"}
-            status = {"status": {"conditions": [condition]}}
-            claims.patch_cluster_custom_object_status(group, "v1", "nodeclaims", "default-a", status)
-            claims.delete_cluster_custom_object(group, "v1", "nodeclaims", "default-a")
-            until(lambda: live(cluster).coming_nodes == 0, "its end")
-    finally:
-        types.delete_custom_resource_definition(name)
+    kube, path = admin(real_cluster), "/apis/karpenter.sh/v1/nodeclaims"
+    with (
+        types(kube, crd("NodeClaim", "Cluster", api="karpenter.sh/v1")),
+        observing(tmp_path, kubeconfig=str(real_cluster.kubeconfig)) as (cluster, folder),
+    ):
+        until(lambda: live(cluster).coming_nodes == 0, "the first listing")
+        kube.create(path, {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "default-a"}})
+        until(lambda: live(cluster).coming_nodes == 1, "the claim")
+        condition = {"type": "Launched", "status": "Unknown", "reason": "LaunchFailed", "message": "no capacity"}
+        kube.patch(f"{path}/default-a", {"status": {"conditions": [condition]}})
+        kube.delete(f"{path}/default-a")
+        until(lambda: live(cluster).coming_nodes == 0, "its end")
     told = [(each.reason, each.message) for each in folder.records(Event) if each.kind == "NodeClaim"]
     assert told == [
         ("Created", ""),
@@ -228,22 +196,11 @@ def test_karpenters_claims_are_watched_where_the_cluster_has_the_type(
 
 def _account(real: RealCluster, namespace: str, name: str, tmp_path: Path) -> str:
     """A kubeconfig that acts as a service account."""
-    path = tmp_path / "account"
-    kubeconfig(path, real.url, token=real.token, ca=str(real.ca), namespace=namespace)
-    document = yaml.safe_load(path.read_text())
-    document["users"][0]["user"] |= {"token": _token(real, namespace, name)}
-    path.write_text(yaml.safe_dump(document))
-    return str(path)
+    shown = token(admin(real), namespace, name)
+    return kubeconfig(tmp_path / "account", real.url, token=shown, ca=str(real.ca), namespace=namespace)
 
 
-def _token(real: RealCluster, namespace: str, name: str) -> str:
-    from kubernetes import client
-
-    core = client.CoreV1Api(real.client())
-    if not any(each.metadata.name == name for each in core.list_namespaced_service_account(namespace).items):
-        core.create_namespaced_service_account(namespace, {"metadata": {"name": name}})
-    return str(
-        core.create_namespaced_service_account_token(
-            name, namespace, {"spec": {"audiences": [], "expirationSeconds": 3600}}
-        ).status.token
-    )
+def _allow(real: RealCluster, namespace: str, **rule: list[str]) -> None:
+    """Give the account `observer` rights in its namespace."""
+    subject = {"kind": "ServiceAccount", "name": "observer", "namespace": namespace}
+    allow(admin(real), namespace, subject, {"apiGroups": [""], **rule})

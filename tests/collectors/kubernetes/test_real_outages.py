@@ -1,11 +1,8 @@
 """The cluster collector under failures in a real cluster and on the network."""
 
-import json
 import threading
 from pathlib import Path
 from typing import Any
-
-import urllib3
 
 from harness.collectors.kubernetes.reflector import Reflector
 from harness.collectors.source_health import SourceHealth
@@ -20,17 +17,8 @@ from tests.support.real_cluster_runs import (
     placements,
     step,
 )
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster, admin
 from tests.support.servers import until
-
-
-def api(real: RealCluster, method: str, path: str, body: Any) -> Any:
-    """A request without the slow client."""
-    http = urllib3.PoolManager(ca_certs=str(real.ca))
-    headers = {"Authorization": f"Bearer {real.token}", "Content-Type": "application/json"}
-    answer = http.request(method, real.url + path, body=json.dumps(body), headers=headers)
-    assert answer.status // 100 == 2, answer.data
-    return answer.json()
 
 
 def events_of(folder: RunFolder, pod: str) -> dict[str, Event]:
@@ -103,7 +91,7 @@ def test_claims_are_followed_and_metadata_can_be_watched_alone(
         stop = threading.Event()
         threading.Thread(target=follower.follow, args=(stop,), daemon=True).start()
         for name in ("seaweedfs-pvc", "mysql-pv-claim"):
-            api(real_cluster, "POST", path, {"metadata": {"name": name, "labels": {"app": "store"}}, "spec": spec})
+            admin(real_cluster).create(path, {"metadata": {"name": name, "labels": {"app": "store"}}, "spec": spec})
         until(lambda: _waiting(folder) == {"seaweedfs-pvc", "mysql-pv-claim"}, "the claims")
         until(lambda: len(seen) >= 2, "their metadata")
         stop.set()

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.collector import ObserverSettings
 from harness.collectors.importing import import_files, read_files
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.nodes import Nodes
@@ -19,6 +19,7 @@ from harness.model.phases import RUNNING, STARTING, UNSCHEDULABLE
 from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
+from tests.support.observations import observation
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "kubernetes"
 SCENES = sorted(path.stem for path in FIXTURES.glob("*.json"))
@@ -111,9 +112,7 @@ def test_a_final_dump_has_the_same_failures_and_both_apis_the_same_events(tmp_pa
         with folder.recorder() as recorder:
             target = KfpTarget(plan.target_options)
             import_files(
-                Observation(
-                    folder=folder, plan=plan, target=target, settings=ObserverSettings(""), journal=Journal(recorder)
-                ),
+                observation(folder, Journal(recorder), plan=plan, target=target, settings=ObserverSettings("")),
                 read_files([dump]),
             )
         told.append({(e.object, e.reason, e.message, e.at, e.count) for e in folder.records(Event) if e.kind == "Pod"})

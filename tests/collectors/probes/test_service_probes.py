@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.probes.service_probes import ServiceProbes, open_collector
 from harness.model import Event, Outcome, Plan, Sample, Submission
@@ -14,7 +14,7 @@ from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.store import RunFolder
 from harness.targets.credentials import Credentials
 from harness.targets.hetida import HetidaTarget
-from harness.targets.kfp import KfpTarget
+from tests.support.observations import observation
 from tests.support.servers import Served
 
 TOKEN = "token-of-the-platform"
@@ -29,9 +29,7 @@ class Scene:
         settings = ObserverSettings(host, credentials=Credentials(TOKEN), answer_timeout_s=2.0)
         self.journal = Journal(self.folder.recorder())
         target = HetidaTarget({"mode": mode}, host)
-        probes = open_collector(
-            Observation(folder=self.folder, plan=plan, target=target, settings=settings, journal=self.journal)
-        )
+        probes = open_collector(observation(self.folder, self.journal, plan=plan, target=target, settings=settings))
         assert isinstance(probes, ServiceProbes)
         self.probes = probes
 
@@ -107,13 +105,4 @@ def test_probes_stay_within_a_share_of_the_load(tmp_path: Path, submitted: int, 
 
 
 def test_a_platform_without_services_is_not_probed(tmp_path: Path) -> None:
-    plan = Plan("kfp", "http://x", {}, 1, 0, False)
-    journal = Journal(RunFolder(tmp_path).recorder())
-    observation = Observation(
-        folder=RunFolder(tmp_path),
-        plan=plan,
-        target=KfpTarget({}),
-        settings=ObserverSettings("http://x"),
-        journal=journal,
-    )
-    assert open_collector(observation) is None
+    assert open_collector(observation(RunFolder(tmp_path))) is None

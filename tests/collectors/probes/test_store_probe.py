@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.collectors.collector import Observation, ObserverSettings
-from harness.collectors.journal import Journal
+from harness.collectors.collector import ObserverSettings
 from harness.collectors.probes.s3 import Bucket, signed_headers
 from harness.collectors.probes.store_probe import StoreProbe, open_collector
-from harness.model import ConfigError, Event, Plan, Sample
+from harness.model import ConfigError, Event, Sample
 from harness.model.http import HttpRequest
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.store import RunFolder
-from harness.targets.kfp import KfpTarget
 from tests.support.object_store import ENVIRONMENT, KEY, SECRET, object_store
+from tests.support.observations import observation
 from tests.support.servers import Served, fill, small_file_system
 
 
@@ -27,11 +26,7 @@ class Scene:
         bucket = Bucket.parse("s3://mlpipeline/v2/probes", environment)
         settings = ObserverSettings("http://x", store_probe=bucket, connect_timeout_s=1.0, answer_timeout_s=2.0)
         self.folder = RunFolder.create(path, "run")
-        journal = Journal(self.folder.recorder())
-        plan = Plan("kfp", "http://x", {}, 1, 0, False)
-        probe = open_collector(
-            Observation(folder=self.folder, plan=plan, target=KfpTarget({}), settings=settings, journal=journal)
-        )
+        probe = open_collector(observation(self.folder, settings=settings))
         assert isinstance(probe, StoreProbe)
         self.probe = probe
 

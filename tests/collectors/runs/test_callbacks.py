@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.callbacks import open_collector
 from harness.model.errors import ConfigError
@@ -19,6 +18,7 @@ from harness.model.plan import Plan
 from harness.model.records import Event, Span
 from harness.store import RunFolder
 from harness.targets.completed_run import CompletedRun
+from tests.support.observations import observation as observed_by
 
 RECEIVED_AT = 1_790_000_000 * 10**9
 
@@ -44,9 +44,7 @@ def observation(tmp_path, listen, target=None):
     folder = RunFolder.create(tmp_path, "run")
     plan = Plan("hetida", "http://x", {}, 1, 0, False, {"callback_listen": listen} if listen else {})
     journal = Journal(folder.recorder(), now=lambda: RECEIVED_AT)
-    return Observation(
-        folder=folder, plan=plan, target=target or Platform(), settings=ObserverSettings("http://x"), journal=journal
-    )
+    return observed_by(folder, journal, plan=plan, target=target or Platform())
 
 
 @contextmanager

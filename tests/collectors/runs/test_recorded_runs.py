@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.ledger import ledger
 from harness.analysis.timeline import Timeline
 from harness.analysis.validity import validity
-from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.listing import RunListing
 from harness.detectors import diagnose
@@ -19,6 +19,7 @@ from harness.model.http import HttpAnswer
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets.kfp import KfpTarget
+from tests.support.observations import observation as observed_by
 from tests.support.recorded_runs import recorded_run
 
 START_AT = int(datetime(2026, 11, 22, 12, 40, tzinfo=UTC).timestamp()) * 10**9
@@ -49,10 +50,7 @@ def observed(tmp_path, *names, readable=True):
             recorder.write(Submission(seq, f"s{seq}", run, *at, Outcome.ACCEPTED, run, 0, 200, None))
     target = KfpTarget({"experiment_id": "e"}, since=START_AT)
     recorder = folder.recorder()
-    observation = Observation(
-        folder=folder, plan=plan, target=target, settings=ObserverSettings("http://127.0.0.1:8888"),
-        journal=Journal(recorder, now=lambda: START_AT + 900 * 10**9),
-    )  # fmt: skip
+    observation = observed_by(folder, Journal(recorder, now=lambda: START_AT + 900 * 10**9), plan=plan, target=target, settings=ObserverSettings("http://127.0.0.1:8888"))  # fmt: skip
     stop = threading.Event()
     stop.set()
     listing = RunListing(observation, target, exchange, clock=lambda: 0.0)

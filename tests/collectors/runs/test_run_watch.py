@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.run_watch import RunWatch, open_collector
 from harness.collectors.source_health import UnreachableError
@@ -12,6 +12,7 @@ from harness.model.records import Event, Sample, Span
 from harness.store import RunFolder
 from harness.targets import argo
 from tests.support.argo_platform import recorded
+from tests.support.observations import observation
 
 NOW = 1_795_352_500 * 10**9
 
@@ -22,10 +23,7 @@ def observed(tmp_path):
     folder = RunFolder.create(tmp_path, "run", exactly=True)
     folder.write_plan(plan)
     with folder.recorder() as recorder:
-        yield Observation(
-            folder=folder, plan=plan, target=argo.from_plan(plan), settings=ObserverSettings("http://h"),
-            journal=Journal(recorder, now=lambda: NOW), options={},
-        )  # fmt: skip
+        yield observation(folder, Journal(recorder, now=lambda: NOW), plan=plan, target=argo.from_plan(plan), settings=ObserverSettings("http://h"))  # fmt: skip
 
 
 class Watch(RunWatch):
@@ -139,9 +137,6 @@ def test_there_is_nothing_to_watch_of_a_platform_that_lists_its_runs(observed):
         pass
 
     assert open_collector(observed) is not None
-    lists = Observation(
-        folder=observed.folder, plan=observed.plan, target=Listing(), settings=observed.settings,
-        journal=observed.journal, options={},
-    )  # fmt: skip
+    lists = observation(observed.folder, observed.journal, plan=observed.plan, target=Listing(), settings=observed.settings)  # fmt: skip
     assert open_collector(lists) is None
     assert not list(observed.folder.records(Sample))

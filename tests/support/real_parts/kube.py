@@ -3,16 +3,19 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import urllib3
 
+from tests.support.servers import until
+
 Manifest = dict[str, Any]
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"  # lists of conditions and containers are merged by name
 _WATCH_S = 5
-_UNAVAILABLE = 503
+_CONFLICT, _UNAVAILABLE = 409, 503
 _AWAY_S, _ATTEMPTS = 0.5, 120  # between attempts of a patient one, and how many
 
 
@@ -127,18 +130,67 @@ def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         yield from lines
 
 
-def crd(kind: str, scope: str = "Namespaced") -> Manifest:
-    """The definition of one of Argo's types, which takes any content."""
+TYPES = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ANYTHING: Manifest = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def crd(
+    kind: str, scope: str = "Namespaced", *, api: str = "argoproj.io/v1alpha1", schema: Manifest = ANYTHING
+) -> Manifest:
+    """The definition of a type, by default one of Argo's, which takes any content."""
     singular = kind.lower()
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    group, version = api.split("/")
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular}
     return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{singular}s.argoproj.io"},
-        "spec": {
-            "group": "argoproj.io",
-            "names": {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular},
-            "scope": scope,
-            "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{singular}s.{group}"},
+        "spec": {"group": group, "names": names, "scope": scope, "versions": [served]},
+    }  # fmt: skip
+
+
+def add_types(kube: Kube, *definitions: Manifest) -> None:
+    """Let the cluster know these types, if it does not; returns once it serves them."""
+    for each in definitions:
+        try:
+            kube.create(TYPES, each)
+        except RefusedError as error:
+            if error.status != _CONFLICT:
+                raise
+    until(lambda: all(_served(kube, each["spec"]) for each in definitions), "the API server serves the types")
+
+
+def _served(kube: Kube, spec: Manifest) -> bool:
+    try:
+        return bool(kube.get(f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}?limit=1"))
+    except RefusedError:
+        return False
+
+
+@contextmanager
+def types(kube: Kube, *definitions: Manifest) -> Iterator[None]:
+    """The cluster knows these types for as long: other tests see one without them."""
+    add_types(kube, *definitions)
+    try:
+        yield
+    finally:
+        for each in definitions:
+            kube.delete(f"{TYPES}/{each['metadata']['name']}")
+
+
+def allow(kube: Kube, namespace: str, subject: Manifest, *rules: Manifest, name: str = "") -> None:
+    """Grant a user or an account these rights in a namespace, or everywhere, by a role with its name or another one."""
+    place, kind = (f"/namespaces/{namespace}", "role") if namespace else ("", "clusterrole")
+    path, named = f"/apis/rbac.authorization.k8s.io/v1{place}/{kind}", {"metadata": {"name": name or subject["name"]}}
+    kube.create(f"{path}s", {**named, "rules": list(rules)})
+    role = {"kind": "Role" if namespace else "ClusterRole", "name": name or subject["name"]}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", **role}
+    kube.create(f"{path}bindings", {**named, "roleRef": reference, "subjects": [subject]})
+
+
+def token(kube: Kube, namespace: str, account: str) -> str:
+    """A token of a service account, which is made if it is not there."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    with suppress(RefusedError):
+        kube.create(path, {"metadata": {"name": account}})
+    return str(kube.create(f"{path}/{account}/token", {"spec": {}})["status"]["token"])

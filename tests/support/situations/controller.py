@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.e2e import free_port
 from tests.support.real_kubernetes import RealCluster, start
-from tests.support.real_parts.kube import Kube, Manifest, RefusedError, crd
+from tests.support.real_parts.kube import Kube, Manifest, add_types, crd
 from tests.support.real_parts.kubelet_reports import ended, running, stamp
 from tests.support.servers import until
 
@@ -25,7 +25,6 @@ VERSION = "v4.0.5"
 _SHOWN = 1000  # of its log
 # On a busy machine it may be late with its lease, which it isn't to lose for that.
 _PATIENTLY = {"LEADER_ELECTION_LEASE_DURATION": "60s", "LEADER_ELECTION_RENEW_DEADLINE": "40s"}
-_TYPES = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = (
     "Workflow", "WorkflowTemplate", "CronWorkflow", "WorkflowEventBinding", "WorkflowTaskSet", "WorkflowTaskResult",
     "WorkflowArtifactGCTask",
@@ -40,22 +39,9 @@ def program() -> Path:
     return found
 
 
-def add_types(kube: Kube) -> None:
+def add_argo(kube: Kube) -> None:
     """Let the cluster know all of Argo's types."""
-    for each in (*map(crd, _KINDS), crd("ClusterWorkflowTemplate", "Cluster")):
-        try:
-            kube.create(_TYPES, each)
-        except RefusedError as error:
-            if error.status != 409:
-                raise
-    until(lambda: all(_served(kube, f"{kind.lower()}s") for kind in _KINDS), "the API server serves Argo's types")
-
-
-def _served(kube: Kube, plural: str) -> bool:
-    try:
-        return bool(kube.get(f"/apis/argoproj.io/v1alpha1/{plural}?limit=1"))
-    except RefusedError:
-        return False
+    add_types(kube, *map(crd, _KINDS), crd("ClusterWorkflowTemplate", "Cluster"))
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 from tests.support.real_kubernetes import RealCluster, admin
 from tests.support.real_parts.kube import Kube, Manifest, RefusedError
 from tests.support.real_parts.kubelet import Fate, Kubelet
-from tests.support.situations.controller import PROGRAM, WorkflowController, add_types
+from tests.support.situations.controller import PROGRAM, WorkflowController, add_argo
 
 _FOREVER = Fate(1e6)
 
@@ -141,7 +141,7 @@ def placed(situation: Situation, cluster: RealCluster, folder: Path) -> Iterator
     """A namespace with nodes, kubelets and the controller, until the end of the block."""
     kube, namespace = admin(cluster, patient=True), f"argo-{situation.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    add_types(kube)
+    add_argo(kube)
     kube.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
 
     def fate(pod: Manifest) -> Fate:
