@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.baseline import Regression, batches, regression
-from harness.analysis.capacity.autoscaling import ScaleAdvice, scale_advice
 from harness.analysis.capacity.bounds import Bound, bounds
 from harness.analysis.capacity.knee import Knee, knee
 from harness.analysis.capacity.progress import Progress, progress, scaling
+from harness.analysis.capacity.scale_advice import ScaleAdvice, scale_advice
 from harness.analysis.capacity.scaling import Interval, Scaling
 from harness.analysis.cost.allocated import Part, allocated
 from harness.analysis.cost.cost import Cost, Pending, cost, pending

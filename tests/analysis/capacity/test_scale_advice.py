@@ -1,6 +1,6 @@
 import pytest
 
-from harness.analysis.capacity.autoscaling import scale_advice
+from harness.analysis.capacity.scale_advice import scale_advice
 from harness.model.phases import REQUESTED_CPU_CORES, RUNNING, UNSCHEDULABLE
 from tests.support.timelines import Story
 
