@@ -39,7 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rank", choices=RANKS, help="sort the rows by this figure, the best first (default: findings, then as given)"
     )
-    parser.add_argument("--settings", action="store_true", help="list the settings, and where they were read")
+    parser.add_argument(
+        "--settings", action="store_true", help="list the settings, where they were read, and how well they fit"
+    )
     sweeping.configure(parser)
     printing.configure(parser)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from harness.cli import printing
 from harness.model.effects import Figure, Prediction
 from harness.model.units import format_duration
-from harness.planning.identify import Measures
+from harness.planning.identify import Identified, Measures
 from harness.planning.identify.fitting import FITTED
 from harness.planning.identify.reproduction import Reproduction
 from harness.planning.what_if import WhatIf
@@ -51,7 +51,7 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
     shown = replace(found, predictions=tuple(replace(p, name=long.get(p.name, p.name)) for p in found.predictions))
     lines = [_sentence(of.reproduction)]
     if not found.reproduced:
-        lines += ["", *printing.table(list(_compared(of.reproduction))), ""]
+        lines += ["", *printing.table(list(_compared(of))), ""]
         lines += printing.wrapped(
             "No prediction: a model that does not reproduce the test does not say what a change brings."
         )
@@ -64,6 +64,7 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
     else:
         lines += printing.wrapped("No finding has a fix that can be simulated: ask for a change with --set or --sweep.")
     if settings:
+        lines += ["", *printing.table(list(_compared(of)))] if found.reproduced else []
         lines += ["", "Settings:", *(f"  {each}" for each in of.settings)]
     return "\n".join(lines)
 
@@ -76,11 +77,13 @@ def _sentence(of: Reproduction) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def _compared(of: Reproduction) -> Iterator[tuple[str, ...]]:
+def _compared(of: Identified) -> Iterator[tuple[str, ...]]:
     yield "", "recorded", "simulated", ""
-    for each in (*of.totals, *of.phases):
+    for each in (*of.reproduction.totals, *of.reproduction.phases):
         if each.recorded or each.simulated:
             yield each.name, format_duration(each.recorded), format_duration(each.simulated), "off" if each.off else ""
+    yield "lost runs", f"{of.recorded.lost:.1%}", f"{of.simulated.lost:.1%}", ""
+    yield "node hours", f"{of.recorded.node_hours:.1f}", f"{of.simulated.node_hours:.1f}", ""
 
 
 def _today(recorded: Measures, binds: str) -> tuple[str, ...]:
