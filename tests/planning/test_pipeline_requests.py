@@ -7,7 +7,7 @@ from harness.analysis.cost.resources import Resources
 from harness.planning.jobs_per_node import RunRequests
 from harness.planning.pipeline_requests import most_at_once, requests_by_task, run_requests
 from harness.targets import kfp
-from tests.cli.platform.test_corpus import HOSTILE
+from tests.support.hostile import HOSTILE
 
 TRAINING = kfp.EXAMPLE
 MI = 2**20
