@@ -258,9 +258,3 @@ def _named(kind: str, calendar: Calendar) -> Keys:
         "created_at": lambda row: calendar.second(row.created),
         "description": lambda row: row.description,
     }
-
-
-def recurring_runs() -> Table[object]:
-    """The keys of recurring runs, which do not exist here."""
-    names = ("id", "recurring_run_id", "name", "display_name", "created_at", "updated_at", "description")
-    return Table("Job", dict.fromkeys(names, lambda _: ""), lambda _: "")

@@ -12,7 +12,7 @@ from aiohttp import web
 from harness.model.live.exposition import Histogram
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import listing, view, wire
-from harness.simulator.kfp.errors import Code, RpcError, internal, invalid, not_found
+from harness.simulator.kfp.errors import Code, RpcError, internal, invalid
 from harness.simulator.kfp.listing import read_page
 from harness.simulator.kfp.packages import checked_spec, platform_of
 from harness.simulator.kfp.records import Run, Version
@@ -56,12 +56,6 @@ _FAILED: Mapping[str, str] = {
     "RetryRun": "Failed to retry a run",
     "ArchiveRun": "Failed to archive a run",
     "UnarchiveRun": "Failed to unarchive a run",
-    "CreateRecurringRun": "Failed to create a recurring run",
-    "GetRecurringRun": "Failed to fetch a recurring run",
-    "ListRecurringRuns": "Failed to list recurring runs due to error parsing the listing options",
-    "DeleteRecurringRun": "Failed to delete a recurring run",
-    "EnableRecurringRun": "Failed to enable a recurring run",
-    "DisableRecurringRun": "Failed to disable a recurring run",
 }
 
 
@@ -79,13 +73,12 @@ class Gateway:
         self.calls: Counter[tuple[str, str]] = Counter()  # by method and gRPC code
         self.durations: defaultdict[str, Histogram] = defaultdict(Histogram)  # seconds, by method
         self._runs = listing.runs(calendar)
-        self._recurring_runs = listing.recurring_runs()
         self._tenancy = Tenancy(server, advance)
         self._catalogue = CatalogueCalls(server, calendar, self._tenancy)
 
     def mount(self, app: web.Application) -> None:
         """Add all routes to the application."""
-        one_run, recurring = "/runs/{run:[^/]*}", "/recurringruns"
+        one_run = "/runs/{run:[^/]*}"
         for method, path, name, handler in (
             ("*", "/healthz", "GetHealthz", self._get_healthz),
             *self._catalogue.routes(),
@@ -100,12 +93,7 @@ class Gateway:
                     ("archive", self._server.archive), ("unarchive", self._server.unarchive),
                 )
             ),
-            ("GET", recurring, "ListRecurringRuns", self._list_recurring_runs),
-            ("POST", recurring, "CreateRecurringRun", self._create_recurring_run),
-            ("GET", f"{recurring}/{{run}}", "GetRecurringRun", self._no_recurring_run),
-            ("DELETE", f"{recurring}/{{run}}", "DeleteRecurringRun", self._no_recurring_run),
-            ("POST", f"{recurring}/{{run}}:enable", "EnableRecurringRun", self._no_recurring_run),
-            ("POST", f"{recurring}/{{run}}:disable", "DisableRecurringRun", self._no_recurring_run),
+            ("GET", "/recurringruns", "ListRecurringRuns", self._list_recurring_runs),
         ):  # fmt: skip
             for place in ("", _PROXIED):
                 app.router.add_route(method, place + API + path, self._guarded(name, handler))
@@ -285,14 +273,6 @@ class Gateway:
 
         return handle
 
-    # --- recurring runs: always none ------------------------------------------------------------------------------
-
-    async def _list_recurring_runs(self, request: web.Request) -> web.Response:
-        page = read_page(self._recurring_runs, [], request.query)
-        return wire.listing("recurringRuns", [], page.total, page.next_token)
-
-    async def _create_recurring_run(self, _: web.Request) -> web.Response:
-        raise RpcError(Code.UNIMPLEMENTED, "the simulated platform has no recurring runs: submit single runs")
-
-    async def _no_recurring_run(self, request: web.Request) -> web.Response:
-        raise not_found("Job", request.match_info["run"])
+    async def _list_recurring_runs(self, _: web.Request) -> web.Response:
+        """None: they can't be created, either."""
+        return wire.answer({})

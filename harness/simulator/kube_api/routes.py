@@ -66,9 +66,7 @@ async def _end_watches(app: web.Application) -> None:
         task.cancel()
 
 
-async def _healthy(request: web.Request) -> web.Response:
-    if "verbose" in request.query:
-        return web.Response(text=f"[+]ping ok\n{request.path[1:]} check passed\n")
+async def _healthy(_: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
