@@ -15,6 +15,7 @@ from harness.analysis.waits.controller_limit import METRICS as CONTROLLER_METRIC
 from harness.model.phases import (
     LAUNCHER_ERROR,
     LIST_SECONDS,
+    MYSQL_ERRORS,
     NODE_CPU_CORES,
     NOT_REACHABLE,
     OF_TASK,
@@ -52,6 +53,7 @@ class Capability(StrEnum):
     STORE_REQUESTS = "store requests"
     NODE_CPU = "node cpu"
     LISTING = "listing"
+    DATABASE = "database"
     EXECUTIONS = "executions"
     CONTROLLER = "controller metrics"
     ETCD = "etcd size"
@@ -188,6 +190,12 @@ _SOURCES: Mapping[Capability, _Source] = {
         (Access.METRICS_SERVER, Access.PROMETHEUS),
     ),
     Capability.LISTING: _Source(_measured(LIST_SECONDS), "the time to list runs was not measured", _API),
+    Capability.DATABASE: _Source(
+        _measured(MYSQL_ERRORS),
+        "the connections that the database refused were not recorded (--metrics mysql=… or Prometheus, of a "
+        "mysqld_exporter)",
+        (Access.PROMETHEUS,),
+    ),
     Capability.EXECUTIONS: _Source(
         lambda t: t.executed,
         "no execution reported its phases: the target's runs are not executions of a service that returns the result",

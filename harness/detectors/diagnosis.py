@@ -71,12 +71,14 @@ def diagnose(timeline: Timeline, *, going_on: bool = False) -> Diagnosis:
         except Exception as error:  # noqa: BLE001  # one detector's defect must not cost the user the whole report
             not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
     found_apart = {finding.name for finding in findings}
+    told = {finding.name for finding in by_catalogue}  # in words, whatever else was not observed
     findings += [finding for finding in by_catalogue if finding.name not in found_apart]
     explained_by = {row.name: dict.fromkeys(row.yields_to, 0.0) for row in timeline.catalogue.rows}
     explained_by |= {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
     kept = _without_last_resorts([*unexplained(findings, explained_by)], asked)
     placed = ranked(_with_status(each, asked, timeline) for each in kept)
-    return Diagnosis(validity(timeline), placed, tuple(not_judged), tuple(with_less))
+    left = tuple(each for each in not_judged if each.name not in told)
+    return Diagnosis(validity(timeline), placed, left, tuple(with_less))
 
 
 def _with_status(finding: Finding, asked: Sequence[Detector], timeline: Timeline) -> Finding:

@@ -120,6 +120,7 @@ MYSQL_THREADS = "mysql_threads_running"  # including the exporter's own
 MYSQL_QUERIES = "mysql_queries_per_s"
 MYSQL_CONNECTIONS = "mysql_connections"  # open
 MYSQL_MOST_CONNECTIONS = "mysql_most_connections"  # its limit
+MYSQL_ERRORS = "mysql_connection_errors_per_s"  # labels: error (max_connections: none was free), instance
 RUNS_IN_FLIGHT = "runs_in_flight"
 LIST_SECONDS = "kfp_list_seconds"  # of a listing request of the observer; labels: endpoint
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 import orjson
 
+from harness.analysis.services.database import refusals
 from harness.analysis.timeline import Timeline, floats
 
 METRIC = "kfp_requests_per_s"
-_METHOD, _OK = "CreateRun", "OK"
+_METHOD, _OK, _INTERNAL = "CreateRun", "OK", "Internal"
 
 
 def rejected_by_code(timeline: Timeline) -> Mapping[str, float]:
@@ -18,10 +19,21 @@ def rejected_by_code(timeline: Timeline) -> Mapping[str, float]:
     Empty where the metrics show no such request. Shares are of rates summed over the samples of the observed time,
     which are evenly spaced.
     """
+    rates = _rates(timeline)
+    total = sum(rates.values())
+    return {code: rate / total for code, rate in sorted(rates.items()) if code != _OK and rate > 0} if total else {}
+
+
+def lost_to_database(timeline: Timeline) -> float:
+    """The share of these requests that failed for want of a connection: internal errors, at most one a refusal."""
+    rates, refused = _rates(timeline), float(refusals(timeline).per_s.sum())
+    return min(rates[_INTERNAL], refused) / sum(rates.values()) if rates[_INTERNAL] else 0.0
+
+
+def _rates(timeline: Timeline) -> dict[str, float]:
     rates = defaultdict[str, float](float)
     for text, samples in timeline.metric(METRIC).groupby("labels", sort=True):
         labels = orjson.loads(str(text))
         if labels.get("grpc_method") == _METHOD:
             rates[str(labels.get("grpc_code", ""))] += float(np.nansum(floats(samples, "value")))
-    total = sum(rates.values())
-    return {code: rate / total for code, rate in sorted(rates.items()) if code != _OK and rate > 0} if total else {}
+    return rates

@@ -8,9 +8,11 @@ for these queries. Connections are a fixed number of slots.
 from dataclasses import dataclass
 
 import numpy as np
+import orjson
+import pandas as pd
 
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.model.phases import MYSQL_CONNECTIONS, MYSQL_MOST_CONNECTIONS, MYSQL_QUERIES, MYSQL_THREADS
+from harness.model.phases import MYSQL_CONNECTIONS, MYSQL_ERRORS, MYSQL_MOST_CONNECTIONS, MYSQL_QUERIES, MYSQL_THREADS
 
 _OWN_THREADS = 1.0  # the exporter's own query is one of the busy threads
 _BLOCKS = 12
@@ -20,6 +22,7 @@ _MIN_THREADS_COUNTED = 10.0  # busy threads, summed over a quiet time's measurem
 _MIN_BUSIER = 1.3
 _MIN_SLOWER = 2.0
 _MIN_SHARE_CONNECTED = 0.9
+_NONE_FREE = "max_connections"  # the error that mysqld_exporter counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,33 @@ def connection_seconds(timeline: Timeline) -> tuple[float, float] | None:
     if limit <= 0 or float(np.quantile(held, 0.95)) < _MIN_SHARE_CONNECTED * limit:
         return None
     return limit, float(np.trapezoid(held, at))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refusals:
+    """Connections that databases refused because all were in use, by their own counters.
+
+    Attributes:
+        at_s: of the samples that show some, shape (n,).
+        per_s: refused per second, shape (n,).
+        databases: that refused them, as the exporters are called; "" where that was not recorded.
+        measured: databases that are measured.
+    """
+
+    at_s: Floats
+    per_s: Floats
+    databases: tuple[str, ...]
+    measured: int
+
+
+def refusals(timeline: Timeline) -> Refusals:
+    """Those of the observed time."""
+    samples = timeline.metric(MYSQL_ERRORS)
+    labels = pd.DataFrame(map(orjson.loads, samples["labels"]), columns=["error", "instance"]).fillna("")
+    shown = (labels["error"] == _NONE_FREE).to_numpy(dtype=bool) & (samples["value"] > 0).to_numpy(dtype=bool)
+    at, per_s = (floats(samples, name)[shown] for name in ("at_s", "value"))
+    databases = tuple(sorted(set(labels["instance"][shown])))
+    return Refusals(at, per_s, databases, labels["instance"].nunique())
 
 
 def _means(edges: Floats, at: Floats, values: Floats) -> Floats:

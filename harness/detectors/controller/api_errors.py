@@ -1,7 +1,7 @@
 """The API server rejects submissions or does not answer."""
 
 from harness.analysis.refused_credentials import is_refused
-from harness.analysis.services.answers import METRIC, rejected_by_code
+from harness.analysis.services.answers import METRIC, lost_to_database, rejected_by_code
 from harness.analysis.waits.failures import group
 from harness.analysis.waits.stated import refused_for_others
 from harness.detectors.detector import Capability, Evidence, Finding, Timeline, broke, floats
@@ -50,7 +50,7 @@ def _of_load(timeline: Timeline) -> list[Finding]:
 def _of_others(timeline: Timeline) -> list[Finding]:
     by_code = rejected_by_code(timeline)
     share = sum(by_code.values())
-    if share < _MIN_SHARE_REJECTED:
+    if share - lost_to_database(timeline) < _MIN_SHARE_REJECTED:
         return []
     codes = ", ".join(f"{code} ({part:.1%})" for code, part in by_code.items())
     facts = [Evidence(f"gRPC codes: {codes}", 100 * share, "%", "samples", f"metric = {METRIC}")]

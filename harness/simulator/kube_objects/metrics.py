@@ -9,6 +9,7 @@ from harness.simulator.workflows.workflow import Workflow
 
 _RUN_CALLS = ("create", "get", "list", "delete", "terminate", "retry", "archive")
 _STATUS = "Generic metric from SHOW GLOBAL STATUS."
+_ERRORS = ("accept", "internal", "max_connections", "peer_address", "select", "tcpwrap")  # of connections
 
 
 def api_server(platform: Platform, calls: Mapping[tuple[str, str], int], durations: Mapping[str, Histogram]) -> str:
@@ -161,14 +162,14 @@ def minio(platform: Platform) -> str:
 def mysqld(platform: Platform) -> str:
     """MySQL behind a mysqld_exporter, whose own query is one of those that it counts."""
     database = platform.server.database
-    refused: Series = ({"error": "max_connections"}, database.refused)
+    errors: list[Series] = [({"error": each}, database.refused * (each == "max_connections")) for each in _ERRORS]
     return written([
         ("mysql_up", "gauge", "Whether the MySQL server is up.", [({}, 1)]),
         ("mysql_global_status_threads_connected", "gauge", _STATUS, [({}, database.connected)]),
         ("mysql_global_status_threads_running", "gauge", _STATUS, [({}, database.held + 1)]),
         ("mysql_global_status_queries", "counter", _STATUS, [({}, database.answered)]),
         ("mysql_global_status_connection_errors_total", "counter", "Total number of MySQL connection errors.",
-         [refused]),
+         errors),
         ("mysql_global_variables_max_connections", "gauge", "Generic gauge metric from SHOW GLOBAL VARIABLES.",
          [({}, database.limit)]),
     ])  # fmt: skip

@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from harness.model.phases import GAP, INFERRED, NOT_REACHABLE, REQUESTED_CPU_COR
 from harness.store import RunFolder
 from tests.support.kube_state_page import page as kube_state_page
 from tests.support.platforms import UNCACHED
-from tests.support.prometheus_server import real_prometheus
+from tests.support.prometheus_server import prometheus_with, real_prometheus
 from tests.support.servers import Served, until
 from tests.support.serving import QUICK, Serve
 from tests.support.serving import Served as ServedPlatform
@@ -165,6 +166,33 @@ def test_the_runs_of_the_last_days_become_a_workload(night: Night, tmp_path: Pat
     names = [sorted(task["name"] for task in each) for each in tasks]
     assert names == RUNS * [["evaluate", "prepare", "train"]]
     assert all(task["duration_s"] >= 4 for each in tasks for task in each if task["name"] == "train")
+
+
+def test_a_database_without_connections_is_found_by_its_exporter_alone(serve: Serve, tmp_path: Path) -> None:
+    platform = serve("--fault", "db-connections", profile=SLOW)
+    exporter = "/api/v1/namespaces/kubeflow/services/mysqld-exporter/proxy/metrics"
+
+    with Page(platform.url, OBJECTS) as page:
+        scrapes = [
+            {"job_name": url, "scrape_interval": "1s", "metrics_path": path,
+             "static_configs": [{"targets": [url.rpartition("//")[2]]}]}
+            for url, path in ((page.url, "/metrics"), (platform.url, exporter))
+        ]  # fmt: skip
+        with prometheus_with(tmp_path, scrapes) as prometheus:
+
+            def refused() -> bool:
+                with suppress(urllib.error.HTTPError):
+                    submit(platform.url, 0)
+                query = urllib.parse.urlencode({"query": "rate(mysql_global_status_connection_errors_total[60s]) > 0"})
+                with urllib.request.urlopen(f"{prometheus}/api/v1/query?{query}") as found:
+                    return bool(json.load(found)["data"]["result"])
+
+            since = datetime.now(UTC).isoformat()
+            until(refused, "refused connections", 60)
+            done, _ = explained(tmp_path, "--since", since, "--prometheus", prometheus)
+    report = json.loads(done.stdout)  # exit code 4: runs are still going on
+    (finding,) = (each for each in report["findings"] if each["name"] == "db-connections")
+    assert "mysqld_exporter" in finding["evidence"][0]["statement"]
 
 
 def test_an_aborted_reading_is_resumed_without_a_hole_or_a_double(night: Night, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from harness.model import Outcome
-from harness.model.phases import CACHED, LIST_SECONDS
+from harness.model.phases import CACHED, LIST_SECONDS, MYSQL_CONNECTIONS, MYSQL_ERRORS, MYSQL_MOST_CONNECTIONS
 from tests.support.injected.loads import steady
 from tests.support.timelines import GIB, Story, burst
 
@@ -29,6 +29,16 @@ def db(message: str) -> Story:
     for seq in range(80, 110):
         story.submit(seq, due=2.0 * seq, outcome=Outcome.REJECTED, status=500, error=message)
     story.intended = 110
+    return story
+
+
+def crowded(story: Story, refused: float = 2.0, instance: str = "mysql:9104", since: int = 60) -> Story:
+    """A database that refuses so many connections a second for half a minute, by its exporter's counters."""
+    for second in range(-90, 151, 15):
+        for error, rate in (("max_connections", refused * (since <= second < since + 30)), ("internal", 0.1)):
+            story.sample(float(second), MYSQL_ERRORS, rate, error=error, instance=instance)
+        story.sample(float(second), MYSQL_CONNECTIONS, 151.0 if since <= second < since + 30 else 20.0)
+        story.sample(float(second), MYSQL_MOST_CONNECTIONS, 151.0)
     return story
 
 

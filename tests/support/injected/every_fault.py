@@ -11,6 +11,7 @@ from tests.support.injected.control_plane import (
     backlog,
     cached,
     controller,
+    crowded,
     etcd,
     listed,
     piling_up,
@@ -63,6 +64,7 @@ NAMED = {"stated": "image-missing"}
 
 INJECTED: dict[str, Callable[[], Story]] = {
     "db-full": full_volume,
+    "db-connections": lambda: crowded(steady()),
     "noisy-neighbour": noisy_tenants,
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": slow_store,

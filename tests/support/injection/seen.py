@@ -11,6 +11,9 @@ from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
     CACHED,
     LAUNCHER_ERROR,
+    MYSQL_CONNECTIONS,
+    MYSQL_ERRORS,
+    MYSQL_MOST_CONNECTIONS,
     NODE_CPU_CORES,
     NOT_REACHABLE,
     OF_TASK,
@@ -179,6 +182,7 @@ SOURCES: Mapping[str, Callable[[Any], bool]] = {
     "node cpu": _measured({NODE_CPU_CORES}),
     "controller metrics": _measured({*CONTROLLER_METRICS, "argo_workflows"}),
     "etcd size": _measured({"etcd_db_bytes", "etcd_quota_bytes"}),
+    "database": _measured({MYSQL_CONNECTIONS, MYSQL_ERRORS, MYSQL_MOST_CONNECTIONS}),
 }
 RUNS_ONLY = frozenset(SOURCES)
 # The same of a service that executes the runs.
@@ -188,7 +192,7 @@ OF_SERVICE: Mapping[str, Callable[[Any], bool]] = {
 }
 # What an observer that may read pods says of other objects that it may not.
 _REFUSED = {"workflows": "kubernetes workflows", "pod events": "kubernetes events"}
-_OF_METRICS = frozenset({"store", "store requests", "controller metrics", "etcd size"})
+_OF_METRICS = frozenset({"store", "store requests", "controller metrics", "database", "etcd size"})
 # What installations add one after the other → the sources that are still missing with it.
 MISSING_WITH: Mapping[Access, frozenset[str]] = {
     Access.API: RUNS_ONLY,
