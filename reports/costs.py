@@ -1,6 +1,6 @@
 """Tables of cost, utilisation and goodput of the nodes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harness.analysis.result import Cost, Result, Summary
 from reports.tables import Column, Table, amount_text, numbers, seconds_text
@@ -30,7 +30,9 @@ def _charges(result: Result) -> Iterable[tuple[str, str, str]]:
         of = "GPU-hours" if paid.gpu_hours else "CPU-hours"
         yield "Overhead of autoscaling", f"{paid.overhead:.0%}", f"1 − used / charged, of {of}{waste}"
         yield "Charged beyond the use", f"{paid.surplus:.0%}", "charged / used − 1"
-    if paid.cost is None:
+    if bill := [part.cost or 0.0 for part in result.allocated if part.hours is None]:
+        yield "Cost", amount_text(sum(bill)), "of the whole cluster, by OpenCost"
+    elif paid.cost is None:
         yield "Cost", "unknown", "set node prices: pipeswarm report RUN --price POOL=0.19"
     else:
         yield "Cost", amount_text(paid.cost), paid.currency or "in the currency of the node prices"
@@ -113,24 +115,34 @@ def _goodput(result: Result, paid: Cost) -> Iterable[tuple[str, str, str]]:
 
 def allocation_table(result: Result) -> Table:
     """Who the nodes' cost is for: the rows add up to the last one."""
-    parts = [part for part in result.allocated if part.hours]
-    hours, cost = sum(part.hours for part in parts), [part.cost for part in parts if part.cost is not None]
+    parts = [part for part in result.allocated if part.size]
+    whole, of_opencost = sum(part.size for part in parts), any(part.hours is None for part in parts)
     rows = [
-        (part.pipeline, part.tenant, part.step, *map(amount_text, (part.hours, part.cost)), f"{part.hours / hours:.1%}")
+        (part.pipeline, part.tenant, part.step, *map(amount_text, (part.hours, part.cost)),
+         f"{part.size / whole:.1%}" if whole > 0 else "")
         for part in parts
-    ]
+    ]  # fmt: skip
     if rows:
-        whole = sum(cost) if len(cost) == len(parts) else None
-        rows.append(("total", "", "", *map(amount_text, (hours, whole)), "100.0%"))
+        hours, cost = (_sum(amounts) for amounts in zip(*((part.hours, part.cost) for part in parts), strict=True))
+        rows.append(("total", "", "", amount_text(hours), amount_text(cost), "100.0%"))
     columns = (
         Column("Pipeline", whole=True), Column("Tenant"), Column("Step"), Column("Node-hours", number=True),
         Column(_cost(result), number=True), Column("Share", number=True),
     )  # fmt: skip
     note = (
-        "A pod holds the share of its node that it requests of its scarcest resource, or uses of its CPU where that is "
-        "more. What nobody holds is idle."
+        "What OpenCost allocated to each pod, of the whole cluster: nodes, volumes, network and load balancers. Its "
+        "costs are in its own currency, and those of pods that ran for less than a few minutes are rough."
+        if of_opencost
+        else "A pod holds the share of its node that it requests of its scarcest resource, or uses of its CPU where "
+        "that is more. What nobody holds is idle."
     )
     return Table("Cost by pipeline, tenant and step", columns, tuple(rows), note)
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    """None where one is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
 
 
 def kinds_table(result: Result) -> Table:

@@ -17,6 +17,7 @@ from harness.collectors.kubernetes.account import find_service
 from harness.collectors.kubernetes.evictions import EvictionApi
 from harness.collectors.kubernetes.kube_api import KubeApi, connect
 from harness.collectors.kubernetes.node_pools import NodePools
+from harness.collectors.metrics.opencost import Allocations, pod_costs
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.runs.run_watch import HostApi
 from harness.collectors.source_health import UnreachableError
@@ -100,6 +101,10 @@ READERS = {
     "a health check of the observer": (SHORT_ANSWER, lambda url, _: Api(observer(url)).healthz("")),
     "a listing of the observer": (LONG_ANSWER, lambda url, _: Api(observer(url)).get("/runs")),
     "the past of a store": (2**26, lambda url, _: PrometheusApi(observer(url)).names(0, 1)),
+    "the costs of an OpenCost": (
+        2**26,
+        lambda url, _: pod_costs(observer(url), *Allocations("opencost", "", 0, 1).request),
+    ),
     "an object of the cluster": (LONG_ANSWER, lambda url, folder: kube(KubeApi)(url, folder).get("/api")),
     "a log of the cluster": (LONG_ANSWER, lambda url, folder: kube(KubeApi)(url, folder).get_text("/log", {})),
     "a watch of the cluster": (LINE, lambda url, folder: list(kube(KubeApi)(url, folder).watch("/pods", {}))),

@@ -8,6 +8,7 @@ inferred from these.
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from harness import reading
 from harness.collectors.collector import ObserverSettings
@@ -21,6 +22,7 @@ from harness.collectors.kubernetes.pod.others import OtherPods
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.metrics.kube_state import Known, KubeState, own_labels
 from harness.collectors.metrics.kube_state_series import ALL
+from harness.collectors.metrics.opencost import Allocations, pod_costs
 from harness.collectors.metrics.past import Ask, PastReader
 from harness.collectors.metrics.past_asks import PastMetric, Scope, kube_state_asks, metric_asks, scope_of
 from harness.collectors.metrics.prometheus import PrometheusApi
@@ -33,6 +35,7 @@ from harness.model.phases import (
     NOT_REACHABLE,
     PAST,
     PLATFORM,
+    POD_COST,
     POD_CPU_CORES,
     POD_MEMORY_BYTES,
     POD_PRIORITY,
@@ -49,6 +52,7 @@ from harness.targets.credentials import Credentials
 from harness.targets.target import Target
 
 _ANSWER_S = 120.0  # Prometheus' own limit of a query
+_BILL, _COSTS_S = "opencost", 8 * 3600  # of one request
 _OF_RUNS = frozenset({"listing", "run_watch"})
 _OF_NOW = frozenset({"prometheus", "scraping", "store_probe", "service_probes", "callbacks", "metrics_server"})
 _OF_PODS = frozenset({POD_CPU_CORES, POD_MEMORY_BYTES})
@@ -88,11 +92,13 @@ class Store:
         credentials: bearer token, a command that prints one, header fields such as a tenant's.
         matchers: of all series, as in PromQL.
         most_samples: after which nothing more is read.
+        opencost: address of an OpenCost, which needs no credentials; "" is none.
     """
 
     credentials: Credentials = Credentials()
     matchers: str = ""
     most_samples: int = 20_000_000
+    opencost: str = ""
 
 
 def explain(
@@ -115,7 +121,8 @@ def explain(
     answers = Answers(folder)
     past = Past(folder, settings, window, store, answers) if settings.prometheus else None
     whole = past is None or past.fetch(stop, expect, over)
-    if not whole:
+    lost = _fetch_costs(settings, window, store, answers, stop) if whole and store.opencost else ""
+    if not whole or lost is None:
         return False
     answers.drop_records()
     skipped = _OF_NOW if settings.host else _OF_NOW | _OF_RUNS
@@ -123,6 +130,8 @@ def explain(
     with folder.recorder() as recorder:
         if past is not None:
             past.record(recorder)
+        for cost in _costs(answers, lost, window.since_at) if store.opencost else ():
+            recorder.write(cost)
         for record in inferred_runs(folder.records(Span), folder.records(Event)):
             recorder.write(record)
     answers.drop()
@@ -156,7 +165,7 @@ class Past:
             return True
         if not self._scope.known:
             self._said.append((NOT_REACHABLE, self._scope.nothing(self._api)))
-        reader = PastReader(self._api, self._answers, self._store.most_samples, stop.wait, over)
+        reader = PastReader(self._api.ask, self._answers, self._store.most_samples, stop.wait, over)
         asks = self._asks(self._scope)
         expect(len(asks))
         whole = reader.read(asks)
@@ -246,6 +255,28 @@ class Past:
         elif isinstance(record, Event):
             record = replace(record, source=PAST)
         return self._window.clip(record)
+
+
+def _fetch_costs(
+    settings: ObserverSettings, window: Window, store: Store, answers: Answers, stop: threading.Event
+) -> str | None:
+    """Read what is missing of OpenCost's answers; why one is lost, "" where none is, None when it was stopped."""
+    timeouts = Timeouts(settings.connect_timeout_s, _ANSWER_S)
+    http = Http(_BILL, store.opencost, Credentials(), timeouts, verify_tls=settings.verify_sources)
+    asked = Allocations(_BILL, "", window.since_at // 10**9, -(-window.until_at // 10**9))
+    reader = PastReader(partial(pod_costs, http), answers, store.most_samples, stop.wait)
+    whole = reader.read([*asked.chunks(_COSTS_S)])
+    return next(iter(reader.fetched.lost), "") if whole else None
+
+
+def _costs(answers: Answers, lost: str, since_at: int) -> Iterator[Sample | Event]:
+    """The costs, all of them or none: parts of a bill would pass for the whole. And what is wrong with them."""
+    found = [each for answer in answers.read(f"{_BILL}-") for each in answer if not lost]
+    for labels, [(at, cost)] in found:
+        yield Sample(POD_COST, max(at, since_at), cost, labels)  # asked for from the last whole second on
+    missing = "" if any("idle" in labels for labels, _ in found) else "it does not tell what idle nodes cost"
+    if problem := missing if found else f"no costs: {lost or 'it allocated none in this time'}":
+        yield Event(since_at, "Observer", _BILL, NOT_REACHABLE, problem, type="Warning")
 
 
 class _Clock:

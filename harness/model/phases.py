@@ -126,6 +126,7 @@ LIST_SECONDS = "kfp_list_seconds"  # of a listing request of the observer; label
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
 NODE_PRICE = "node_price_per_h"  # labels: node
+POD_COST = "pod_cost"  # from then on, as OpenCost allocates it; labels: namespace, pod, or idle
 COMING_NODES = "coming_nodes"  # machines that Karpenter has claimed and that take no pods yet
 NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
 # Of a resource quota; labels: namespace, quota, resource (requests.cpu, pods, …), type (used, hard).

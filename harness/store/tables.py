@@ -14,6 +14,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from harness.model import ConfigError, Event, Node, Sample, Span, Submission
+from harness.model.phases import POD_COST
 from harness.store import files, spans
 from harness.store.checks import problem
 from harness.store.folder import DAMAGED, KINDS, MANIFEST, MOST_RECORDS, SCHEDULE, TABLES, RunFolder
@@ -75,7 +76,8 @@ def load(folder: RunFolder, newest: Newest | None = None) -> dict[str, pd.DataFr
     Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, by far the
     largest table, only the columns that the analysis reads are loaded; the ids and names of their runs and the names
     of their steps are tables of their own, "runs" and "steps" (`harness.store.spans.numbered`). Given prices replace
-    recorded and measured ones (`harness.store.prices`). With `newest`, only the records of that window.
+    recorded and measured ones (`harness.store.prices`), and what OpenCost allocated. With `newest`, only the records
+    of that window.
     """
     # Batch after batch is freed: this pool reuses the memory for the next batch, Arrow's own returns it first.
     pa.set_memory_pool(pa.system_memory_pool())
@@ -83,7 +85,10 @@ def load(folder: RunFolder, newest: Newest | None = None) -> dict[str, pd.DataFr
     release_memory()  # intermediate tables are larger than the result
     frames[KINDS[Span]], frames[RUNS], frames[STEPS] = _spans(folder, newest)
     _check_arrivals(folder, frames[KINDS[Submission]])
-    frames["nodes"] = priced(frames["nodes"], frames["samples"], kept_prices(folder))
+    given = kept_prices(folder)
+    frames["nodes"] = priced(frames["nodes"], frames["samples"], given)
+    if given.by_pool:
+        frames["samples"] = frames["samples"][frames["samples"]["metric"] != POD_COST]
     release_memory()
     return frames
 

@@ -2,7 +2,8 @@
 
 A pod holds the share of its node that it requests of its scarcest resource, or uses of its CPU where that is more, from
 its scheduling to its end (dominant share: Ghodsi and others 2011; "max of request and usage": the OpenCost
-specification). What pods hold together beyond a whole node is scaled down; what nobody holds is idle.
+specification). What pods hold together beyond a whole node is scaled down; what nobody holds is idle. Where an OpenCost
+was asked, its costs of the whole cluster count instead.
 """
 
 import re
@@ -15,7 +16,7 @@ import pandas as pd
 from harness.analysis.cost.cost import node_hours
 from harness.analysis.cost.requested import dominant_shares, requests_by
 from harness.analysis.timeline import Floats, Ints, Timeline, floats, remembered
-from harness.model.phases import POD_CPU_CORES, REQUESTED_CPU_CORES, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import POD_COST, POD_CPU_CORES, REQUESTED_CPU_CORES, SCHEDULING, UNSCHEDULABLE
 
 IDLE, OTHERS = "idle", "other workloads"
 _LAST = {OTHERS: 1, IDLE: 2}
@@ -28,20 +29,30 @@ _OF_KFP = "-system-"  # after the workflow in a pod's name
 class Part:
     """Node-hours of one pipeline's step for one tenant ("" where there are none), and their cost; None without prices.
 
-    `pipeline` is `IDLE` or `OTHERS` for what no run holds.
+    `pipeline` is `IDLE` or `OTHERS` for what no run holds. OpenCost's costs have no node-hours.
     """
 
     pipeline: str
     tenant: str
     step: str
-    hours: float
+    hours: float | None
     cost: float | None
+
+    @property
+    def size(self) -> float:
+        """Node-hours, or the cost without these."""
+        return self.hours if self.hours is not None else self.cost or 0.0
 
 
 @remembered
 def allocated(timeline: Timeline) -> tuple[Part, ...]:
-    """The parts, the dearest first, others and idle last; their hours and costs add up to those of `cost`."""
-    nodes = timeline.run_nodes
+    """The parts, the dearest first, others and idle last; their hours and costs add up to those of `cost`.
+
+    Those of an OpenCost add up to what the whole cluster cost.
+    """
+    nodes, costs = timeline.run_nodes, timeline.metric(POD_COST)
+    if len(costs):
+        return _by_opencost(timeline, costs)
     if not len(nodes) or not len(timeline.pods):
         return ()
     hours, price = node_hours(timeline), floats(nodes, "price")
@@ -58,7 +69,28 @@ def allocated(timeline: Timeline) -> tuple[Part, ...]:
         for pipeline, tenant, step, held_hours, paid in found.to_numpy().tolist()
     ]
     parts.append(Part(IDLE, "", "", float(rest.sum()), float((rest * price).sum()) if known else None))
-    return tuple(sorted(parts, key=lambda each: (_LAST.get(each.pipeline, 0), -each.hours)))
+    return _in_order(parts)
+
+
+def _by_opencost(timeline: Timeline, costs: pd.DataFrame) -> tuple[Part, ...]:
+    labels = [orjson.loads(text) for text in costs["labels"]]
+    names = pd.Series([str(each.get("pod", "")) for each in labels])
+    pods = timeline.pods_called(names).drop_duplicates("step")
+    who = _whose(timeline, pods, pods["row"].to_numpy()).assign(step=pods["task"].astype("str").to_numpy())
+    parts = who.set_axis(pods["step"]).reindex(names).reset_index(drop=True).fillna("")
+    parts["pipeline"] = np.select(
+        [parts["pipeline"] != "", ["idle" in each for each in labels]], [parts["pipeline"], IDLE], OTHERS
+    )
+    sums = parts.assign(cost=floats(costs, "value")).groupby(["pipeline", "tenant", "step"])["cost"].sum().reset_index()
+    found = [
+        Part(str(pipeline), str(tenant), str(step), None, float(cost))
+        for pipeline, tenant, step, cost in sums.to_numpy().tolist()
+    ]
+    return _in_order(found)
+
+
+def _in_order(parts: list[Part]) -> tuple[Part, ...]:
+    return tuple(sorted(parts, key=lambda each: (_LAST.get(each.pipeline, 0), -each.size)))
 
 
 def _of_runs(timeline: Timeline) -> pd.DataFrame:
@@ -72,16 +104,19 @@ def _of_runs(timeline: Timeline) -> pd.DataFrame:
         "hours": share[tasks.codes.to_numpy()] * _hours(timeline, pods),
     })  # fmt: skip
     sums = frame.groupby(["row", "task", "node"], as_index=False)["hours"].sum()
+    whose = _whose(timeline, pods, sums["row"].to_numpy())
+    found = pd.concat([sums, whose], axis=1).assign(step=tasks.categories.astype("str").take(sums["task"]))
+    return found[_COLUMNS]
+
+
+def _whose(timeline: Timeline, pods: pd.DataFrame, row: Ints) -> pd.DataFrame:
+    """Pipeline and tenant of these rows of `Timeline.runs`, which have some of these pods."""
     rows, first = np.unique(pods["row"].to_numpy(), return_index=True)
     names = timeline.names.take(pods["pod"].to_numpy()[first])
     runs = timeline.runs["run"].take(rows)
     pipelines = pd.Series([_pipeline(str(name), str(run)) for name, run in zip(names, runs, strict=True)], index=rows)
-    found: pd.DataFrame = sums.assign(
-        pipeline=pipelines.reindex(sums["row"]).to_numpy(),
-        tenant=timeline.runs["tenant"].astype("str").take(sums["row"]).to_numpy(),
-        step=tasks.categories.astype("str").take(sums["task"]),
-    )
-    return found[_COLUMNS]
+    tenants = timeline.runs["tenant"].astype("str").take(row).to_numpy()
+    return pd.DataFrame({"pipeline": pipelines.reindex(row).to_numpy(), "tenant": tenants})
 
 
 def _of_others(timeline: Timeline) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from harness.model.errors import ConfigError, ExitCode, TargetUnreachableError
 from harness.model.plan import Plan
 from harness.model.records import Event, Sample, Span
 from harness.model.text.inert import for_output
+from harness.model.text.redaction import without_credentials
 from harness.model.units import format_duration
 from harness.plan.environment import credentials, platform_host, variables
 from harness.plan.kubeconfig import resolved
@@ -60,6 +61,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     store.add_argument("--max-samples", type=count, default=_MOST_SAMPLES, metavar="COUNT",
                        help="read no more than about this (default: %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--opencost", default="", type=without_credentials, metavar="URL",
+        help="address of an OpenCost, or of a Kubecost with its /model: what each pod cost",
+    )  # fmt: skip
     observe.configure_folder(parser)
     printing.configure_effects(parser)
     for option in (INSECURE, *CREDENTIALS):
@@ -150,7 +155,7 @@ def _store(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Sto
         raise ConfigError(f"--prometheus-header: {error.message}", "write it as 'NAME: VALUE'") from error
     token = "" if command else environment.get(PROMETHEUS_TOKEN, "")
     proof = Credentials(token=token, token_command=command, headers=headers)
-    return Store(proof, parse_matchers(arguments.match), arguments.max_samples)
+    return Store(proof, parse_matchers(arguments.match), arguments.max_samples, arguments.opencost)
 
 
 def _tell(folder: RunFolder, plan: Plan) -> None:

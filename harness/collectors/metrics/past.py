@@ -6,11 +6,10 @@ that is lost, and said; the rest is kept.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.source_health import UnreachableError
 from harness.model.http import LONGER
 from harness.store.answers import Answers
@@ -99,7 +98,7 @@ class PastReader:
     """Reads chunks into `answers`.
 
     Args:
-        api: of the store.
+        ask: sends a request, path and query; raises `UnreachableError`.
         answers: take what comes; what they hold already is not asked for again.
         most_samples: after which nothing more is asked for.
         pause: waits so many seconds; True to end early.
@@ -108,13 +107,13 @@ class PastReader:
 
     def __init__(
         self,
-        api: PrometheusApi,
+        ask: Callable[[str, Mapping[str, str]], Answer],
         answers: Answers,
         most_samples: int,
         pause: Callable[[float], bool],
         over: Callable[[], None] = lambda: None,
     ) -> None:
-        self._api = api
+        self._ask = ask
         self._answers = answers
         self._most = most_samples
         self._pause = pause
@@ -157,7 +156,7 @@ class PastReader:
         """The answer, asked for again while the store is busy; None when stopped."""
         for wait_s in _WAITS_S:
             try:
-                return self._api.ask(*ask.request)
+                return self._ask(*ask.request)
             except UnreachableError as error:
                 if error.status not in _BUSY_STATUSES or _took_too_long(error):
                     raise
@@ -166,7 +165,7 @@ class PastReader:
             if self._pause(wait_s):
                 self._stopped = True
                 return None
-        return self._api.ask(*ask.request)
+        return self._ask(*ask.request)
 
     def _lose(self, why: str) -> None:
         with self._lock:

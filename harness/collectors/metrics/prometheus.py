@@ -88,19 +88,28 @@ class PrometheusApi:
             raise UnreachableError(f"{path} did not answer as a Prometheus does") from error
 
     def _get(self, path: str, query: Mapping[str, str]) -> Any:
-        try:
-            answer = self._exchange(HttpRequest("GET", f"{path}?{urlencode(query)}", most_bytes=_MOST_BYTES))
-            document = orjson.loads(answer.body)
-        except TargetUnreachableError as error:
-            raise UnreachableError(error.message) from error
-        except orjson.JSONDecodeError as error:
-            what = redirection(answer) or html_page(answer.body) or "no JSON"
-            raise UnreachableError(f"{path} answered {answer.status} with {what}", answer.status) from error
-        content = document if isinstance(document, dict) else {}
-        if answer.status != 200 or content.get("status") != "success":
-            said = str(content.get("error", ""))[:_MOST_SAID]
-            raise UnreachableError(f"{path} answered {answer.status} {said}", answer.status)
-        return content.get("data")
+        return data_of(self._exchange, path, query, ("status", "success"), "error")
+
+
+def data_of(exchange: Exchange, path: str, query: Mapping[str, str], good: tuple[str, object], said: str) -> Any:
+    """The field ``data`` of a JSON answer that has this `good` field; `said` is the field with an error's text.
+
+    Raises:
+        UnreachableError: there is no such answer.
+    """
+    try:
+        answer = exchange(HttpRequest("GET", f"{path}?{urlencode(query)}", most_bytes=_MOST_BYTES))
+        document = orjson.loads(answer.body)
+    except TargetUnreachableError as error:
+        raise UnreachableError(error.message) from error
+    except orjson.JSONDecodeError as error:
+        what = redirection(answer) or html_page(answer.body) or "no JSON"
+        raise UnreachableError(f"{path} answered {answer.status} with {what}", answer.status) from error
+    content = document if isinstance(document, dict) else {}
+    if answer.status != 200 or content.get(good[0]) != good[1]:
+        text = str(content.get(said, ""))[:_MOST_SAID]
+        raise UnreachableError(f"{path} answered {answer.status} {text}".rstrip(), answer.status)
+    return content.get("data")
 
 
 def _labels(metric: Mapping[str, str]) -> dict[str, str]:

@@ -1,10 +1,13 @@
 """Who the nodes' cost is for."""
 
+import json
+
 import pytest
 
 from harness.analysis.cost.allocated import IDLE, OTHERS, Part, allocated
 from harness.analysis.cost.cost import cost
-from harness.model.phases import POD_CPU_CORES, REQUESTED_CPU_CORES, RUNNING, UNSCHEDULABLE
+from harness.cli import main
+from harness.model.phases import POD_COST, POD_CPU_CORES, REQUESTED_CPU_CORES, RUNNING, UNSCHEDULABLE
 from tests.support.timelines import Story
 
 HOUR = 3600.0
@@ -70,6 +73,44 @@ def test_other_workloads_have_a_row_of_their_own(tmp_path):
 
 def test_without_prices_there_are_hours_and_no_costs(tmp_path):
     assert {part.cost for part in allocated(night().timeline(tmp_path))} == {None}
+
+
+def billed(story: Story) -> Story:
+    """By OpenCost, in two answers: two pods of runs, a pod of somebody else, a volume without a pod, idle nodes."""
+    for at_s in (0.0, HOUR / 2):
+        for pod, paid in (("etl-0-train", 0.25), ("scores-x7k2p-score", 1.0), ("web", 0.5), ("__unmounted__", 0.125)):
+            story.sample(at_s, POD_COST, paid, namespace="team", pod=pod)
+        story.sample(at_s, POD_COST, 2.0, idle="true")
+    return story
+
+
+def test_costs_of_opencost_take_the_place_of_hours_and_prices(tmp_path):
+    parts = allocated(billed(night(every=0.5)).timeline(tmp_path))
+    assert [(part.pipeline, part.step, part.hours, part.cost) for part in parts] == [
+        ("scores", "score", None, 2.0),
+        ("etl", "train", None, 0.5),
+        (OTHERS, "", None, 1.25),
+        (IDLE, "", None, 4.0),
+    ]
+
+
+def test_the_table_says_whose_costs_they_are_and_adds_up_to_the_bill(tmp_path):
+    folder = billed(night()).write(tmp_path)
+    (tmp_path / "prices.yaml").write_text("currency: USD\n")  # which OpenCost does not tell
+    prices = str(tmp_path / "prices.yaml")
+    assert main(["report", str(folder.path), "--quiet", "--no-what-if", "--prices", prices]) == 0
+    report, page = (folder.path / name for name in ("report.json", "report.html"))
+    assert sum(part["cost"] for part in json.loads(report.read_bytes())["allocated"]) == 7.75
+    assert "of the whole cluster, by OpenCost" in page.read_text(encoding="utf-8")
+    assert "Cost (USD)" in page.read_text(encoding="utf-8")
+    assert "What OpenCost allocated to each pod" in page.read_text(encoding="utf-8")
+
+
+def test_prices_that_are_given_count_instead(tmp_path):
+    folder = billed(night()).write(tmp_path)
+    assert main(["report", str(folder.path), "--quiet", "--no-what-if", "--price", "0.5"]) == 0
+    report = json.loads((folder.path / "report.json").read_bytes())
+    assert sum(part["cost"] for part in report["allocated"]) == pytest.approx(report["charges"]["cost"]) == 1.0
 
 
 def test_without_nodes_there_is_nothing_to_allocate(tmp_path):

@@ -24,9 +24,10 @@ from generators import cli as scenarios
 from harness.cli import main
 from harness.collectors.checkup import snippet
 from harness.model import Event, Sample, Span
-from harness.model.phases import GAP, INFERRED, NOT_REACHABLE, REQUESTED_CPU_CORES, RUN, RUNNING
+from harness.model.phases import GAP, INFERRED, NOT_REACHABLE, POD_COST, REQUESTED_CPU_CORES, RUN, RUNNING
 from harness.store import RunFolder
 from tests.support.kube_state_page import page as kube_state_page
+from tests.support.opencost import allocations
 from tests.support.platforms import UNCACHED
 from tests.support.prometheus_server import prometheus_with, real_prometheus
 from tests.support.servers import Served, until
@@ -168,15 +169,63 @@ def test_the_runs_of_the_last_days_become_a_workload(night: Night, tmp_path: Pat
     assert all(task["duration_s"] >= 4 for each in tasks for task in each if task["name"] == "train")
 
 
+def test_what_opencost_allocated_is_the_bill(night: Night, tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+
+    def answer(path: str, query: dict[str, str]) -> tuple[int, Any]:
+        asked.append(query | {"path": path})
+        since_s, until_s = (datetime.fromisoformat(each).timestamp() for each in query["window"].split(","))
+        pods = json.load(urllib.request.urlopen(f"{night.platform.url}/api/v1/pods"))["items"]
+        costs = {f"{each['metadata']['namespace']}/{each['metadata']['name']}": 0.25 for each in pods}
+        return 200, allocations(costs | {"__idle__": 8.0}, since_s, until_s)
+
+    options = ("--since", night.since, "--prometheus", night.prometheus)
+    with Served(answer) as opencost:
+        done, folder = explained(tmp_path, *options, "--opencost", f"{opencost.url}/model")
+    assert done.returncode == 0, done.stderr
+    assert {each["path"] for each in asked} == {"/model/allocation/compute"}
+    parts = json.loads(done.stdout)["allocated"]
+    costs = [each.value for each in folder.records(Sample) if each.metric == POD_COST]
+    assert len(costs) > 7 * RUNS
+    assert sum(part["cost"] for part in parts) == pytest.approx(sum(costs))
+    paid = {(part["pipeline"], part["step"]): part["cost"] for part in parts}
+    assert paid["idle", ""] == 8.0
+    assert paid["other workloads", ""] > 0
+    of_runs = sum(cost for (pipeline, _), cost in paid.items() if pipeline not in {"idle", "other workloads"})
+    assert of_runs == 0.25 * 7 * RUNS  # pods
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((200, "<html><title>Sign in</title></html>"), "no costs: /allocation/compute answered 200 with an HTML page"),
+        ((401, {"message": "who are you"}), "no costs: /allocation/compute answered 401 who are you"),
+        ((200, {"code": 200, "data": [{}]}), "no costs: it allocated none in this time"),
+    ],
+)
+def test_without_costs_of_opencost_the_rest_is_explained(
+    night: Night, tmp_path: Path, answer: tuple[int, Any], words: str
+) -> None:
+    options = ("--since", night.since, "--prometheus", night.prometheus)
+    with Served(lambda *_: answer) as opencost:
+        done, folder = explained(tmp_path, *options, "--opencost", opencost.url)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if line.startswith("opencost: ")] == [
+        f"opencost: {notes(folder)['opencost', NOT_REACHABLE]}"
+    ]
+    assert notes(folder)["opencost", NOT_REACHABLE].startswith(words)
+    assert all(part["hours"] is not None for part in json.loads(done.stdout)["allocated"])
+
+
 def test_a_database_without_connections_is_found_by_its_exporter_alone(serve: Serve, tmp_path: Path) -> None:
     platform = serve("--fault", "db-connections", profile=SLOW)
     exporter = "/api/v1/namespaces/kubeflow/services/mysqld-exporter/proxy/metrics"
 
-    with Page(platform.url, OBJECTS) as page:
+    with kube_state_page(platform.url, OBJECTS) as page:
         scrapes = [
             {"job_name": url, "scrape_interval": "1s", "metrics_path": path,
              "static_configs": [{"targets": [url.rpartition("//")[2]]}]}
-            for url, path in ((page.url, "/metrics"), (platform.url, exporter))
+            for url, path in ((page, "/metrics"), (platform.url, exporter))
         ]  # fmt: skip
         with prometheus_with(tmp_path, scrapes) as prometheus:
 

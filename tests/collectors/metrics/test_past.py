@@ -43,7 +43,7 @@ class Reading:
         self._lock = threading.Lock()
         self._stops = stops
         self.answers = Answers(RunFolder(path))
-        self.reader = PastReader(PrometheusApi(self._exchange), self.answers, most, self._pause)
+        self.reader = PastReader(PrometheusApi(self._exchange).ask, self.answers, most, self._pause)
 
     def _exchange(self, request: HttpRequest) -> HttpAnswer:
         query = {name: value[0] for name, value in parse_qs(urlsplit(request.path).query).items()}
