@@ -1,14 +1,14 @@
 """Predicts what changes would bring: the identified platform is simulated with and without each of them.
 
 A prediction is the recorded value times the ratio of both simulations, which have the same random draws. Its interval
-is that of the ratio over several seeds, each of which draws from the measured pods anew, widened by the error with
-which the model reproduces the recorded test, and by how much equal tests differ.
+is that of another test: chance had its part in the recorded one, and has in the next. How much shows in several seeds,
+each of which draws from the measured pods anew; to that come the error with which the model reproduces the recorded
+test, and how much equal tests of a real platform differ besides.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, log, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -98,23 +98,13 @@ class _Simulated:
         return replay(replace(scenario.profile, resampled=True), scenario.test, seed)
 
 
-class _Noise(NamedTuple):
-    """What widens intervals: the error of the reproduction, and whether equal tests differ by chance as well.
-
-    Which worker executes what is a matter of chance, of a recorded test as of the next one.
-    """
-
-    within: float
-    chance: bool
-
-
 def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Prediction:
-    noise = _Noise(log(1 + of.reproduction.within), of.profile.hetida is not None)
-    figures = dict(_figures(_FIGURES, of.recorded, today, then, noise))
+    within = log(1 + of.reproduction.within)
+    figures = dict(_figures(_FIGURES, of.recorded, today, then, within))
     lost = float(np.mean([each.lost for each in then])), float(np.mean([each.lost for each in today]))
     failed = min(1.0, max(0.0, of.recorded.lost + lost[0] - lost[1])), of.recorded.lost
     tenants = {
-        tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), noise))
+        tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), within))
         for tenant, now in of.recorded.tenants.items()
         if all(tenant in each.tenants for each in (*today, *then))
     }
@@ -139,19 +129,18 @@ def _fairness(recorded: Measures, today: Sequence[Measures], then: Sequence[Meas
 
 
 def _figures(
-    names: Sequence[str], recorded: object, today: Sequence[object], then: Sequence[object], noise: _Noise
+    names: Sequence[str], recorded: object, today: Sequence[object], then: Sequence[object], within: float
 ) -> Iterator[tuple[str, Figure]]:
     for name in names:
         now = getattr(recorded, name)
         before, after = ([getattr(each, name) for each in several] for several in (today, then))
         if now is None or None in before or None in after:
             continue
-        # A seed changes both simulations alike.
         apart = [np.log(np.maximum(each, 1e-9)) for each in (after, before)]
         logs = apart[0] - apart[1]
-        variance = sum(each.var(ddof=1) for each in apart) if noise.chance else logs.var(ddof=1)
-        of_seeds = float(stdtrit(logs.size - 1, _LEVEL)) * sqrt(float(variance) * (1 + 1 / logs.size))
-        spread = sqrt(of_seeds**2 + noise.within**2 + (_Z * NOISE) ** 2)
+        variance = float(sum(each.var(ddof=1) for each in apart))
+        of_seeds = float(stdtrit(logs.size - 1, _LEVEL)) * sqrt(variance * (1 + 1 / logs.size))
+        spread = sqrt(of_seeds**2 + within**2 + (_Z * NOISE) ** 2)
         centre = float(logs.mean())
         yield name, Figure(now, now * exp(centre), now * exp(centre - spread), now * exp(centre + spread))
 

@@ -10,7 +10,7 @@ from harness.cli import main
 from harness.detectors import diagnose
 from harness.model.errors import ConfigError
 from harness.model.findings import Finding
-from harness.planning.identify import identify, measures_of, recorded_test
+from harness.planning.identify import identify, measures_of, recorded_test, replay
 from harness.planning.removals import REMOVALS
 from harness.planning.sweeps import Workers
 from harness.planning.timelines import timeline_of
@@ -219,3 +219,24 @@ def test_a_step_with_fewer_cores_does_not_keep_the_recorded_request(recorded, to
     busy = replace(today, profile=profile)
     changed = parse_change("step.train.cpu=2", busy, recorded[0].images).apply(busy)
     assert changed.profile.steps[0].requests_cpu == 0.0
+
+
+def test_intervals_are_those_of_another_test(place):
+    """Steps that take a few seconds or half a minute: which run has the long ones is chance, today as in the next test."""
+    path = place / "varying.yaml"
+    steps = "steps: [{duration: {lognormal: {median: 10s, p95: 30s}}}]\n"
+    path.write_text(PLATFORM.replace("NODES", "9").replace("PARALLELISM", "0") + steps)
+    inside = []
+    for seed in map(str, range(6)):
+        load = ("--schedule", "burst", "--runs", "12", "--runs-dir", str(place), "--run-name", f"varying-{seed}")
+        assert main(["simulate", "run", "--profile", str(path), "--seed", seed, *load, *QUIET]) == 0
+        timeline = timeline_of(place / f"varying-{seed}")
+        test = recorded_test(RunFolder.open(place / f"varying-{seed}"), timeline)
+        found = identify(timeline, test)
+        same = parse_change("nodes=9", Scenario(found.profile, test), found.images)
+        (predicted,) = predict(found, test, [same], Workers(1)).predictions
+        others = [replay(load_profile(str(path)), test, 100 + k) for k in range(10)]
+        for name in ("p95_s", "makespan_s"):
+            figure = predicted.figures[name]
+            inside += [figure.low <= getattr(each, name) <= figure.high for each in others]
+    assert sum(inside) >= 0.8 * len(inside)
