@@ -9,7 +9,7 @@ from harness.collectors.kubernetes.pod.events import Events
 from harness.collectors.kubernetes.pod.observed import Pods
 from harness.collectors.kubernetes.workflow.watch import Workflows
 from harness.collectors.runs.known_runs import KnownRuns
-from harness.collectors.runs.messages import ClusterHint, Instant, LedgerGrew, PageListed, Tick
+from harness.collectors.runs.messages import Instant
 from harness.collectors.runs.poll_policy import PollPolicy
 from harness.collectors.runs.poller import RunPoller
 from harness.model import Outcome, Plan, Submission
@@ -50,11 +50,11 @@ class Cluster:
     def _poll(self, run):
         now = Instant(self.now_s, at(self.now_s))
         sent = Submission(run, "1", "n", now.at, now.at, now.at, Outcome.ACCEPTED, f"run-{run}", 0, 200, None)
-        self.poller.on(LedgerGrew([sent], "dispatching"))
-        self.poller.on(ClusterHint(Activity(None, self.pods.alive, self.pods.runs, self.workflows.persisted)))
-        self.poller.on(Tick(now))
+        self.poller.grew([sent], "dispatching")
+        self.poller.see_cluster(Activity(None, self.pods.alive, self.pods.runs, self.workflows.persisted))
+        self.poller.tick(now)
         over = (ListedRun(f"run-{run}", f"name-{run}", SUCCEEDED, now.at, now.at),)
-        self.poller.on(PageListed(now, RunPage(over, ""), 0.1))
+        self.poller.listed(now, RunPage(over, ""), 0.1)
 
     def _of(self, manifest, run):
         manifest["metadata"]["labels"]["pipeline/runid"] = f"run-{run}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.collectors.journal import Journal
 from harness.collectors.runs.listing import RunListing
-from harness.collectors.runs.messages import AskPage, Command, PageListed, PollFailed, Record, Wait
+from harness.collectors.runs.messages import AskPage, Command, Record, Wait
 from harness.model import Event, Outcome, Plan, Sample, Scenario, Submission, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import RUNS_IN_FLIGHT
@@ -77,16 +77,16 @@ class Scene:
 
         Returns whether its sweep goes on; `backoff_s` is how long a platform that did not respond is left alone.
         """
-        event = self.runs.perform(self._due or [self.runs.poller.next_page()], NEVER)
-        assert event is not None
+        answer = self.runs.perform(self._due or [self.runs.poller.next_page()], NEVER)
+        assert answer is not None
         self._due = []
-        self.backoff_s = event.backoff_s if isinstance(event, PollFailed) else 0.0
-        *commands, following = self.runs.poller.on(event)
+        *commands, following = answer()
+        self.backoff_s = self.runs.poller._backoff_s
         assert isinstance(following, Wait)
         self.runs.perform(commands, NEVER)
         samples = [command.record for command in commands if isinstance(command, Record)]
         ended = any(isinstance(sample, Sample) and sample.metric == RUNS_IN_FLIGHT for sample in samples)
-        return isinstance(event, PageListed) and not ended
+        return not self.backoff_s and not ended
 
     def sweep(self) -> int:
         """Poll to the end of a sweep; how many requests it took."""
@@ -123,8 +123,8 @@ class Scene:
         """Seconds until the next poll; `at_most_s` when there is none."""
         begun_s, stop = self.now_s, SimulatedStop(self, self.now_s + at_most_s)
         commands: list[Command] = [Wait(0.25)]
-        while (event := self.runs.perform(commands, stop)) and not stop.is_set():
-            commands = self.runs.poller.on(event)
+        while (answer := self.runs.perform(commands, stop)) and not stop.is_set():
+            commands = answer()
             if isinstance(commands[-1], AskPage):
                 self._due = commands
                 break

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from harness.collectors.collector import Observation
 from harness.collectors.runs import messages
@@ -18,6 +19,7 @@ from harness.model.live.observer import LiveObserver
 from harness.targets.target import DescribesTasks, ListsRuns
 
 _CALM_S = 5.0
+Answer = Callable[[], list[messages.Command]]
 
 
 class RunListing:
@@ -52,9 +54,9 @@ class RunListing:
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
-        event: messages.Event | None = messages.Started(self._now())
-        while event is not None:
-            event = self.perform(self.poller.on(event), stop)
+        answer: Answer | None = partial(self.poller.start, self._now())
+        while answer is not None:
+            answer = self.perform(answer(), stop)
         self._health.end()
 
     def live(self) -> LiveObserver | None:
@@ -63,10 +65,10 @@ class RunListing:
             return None
         return LiveObserver(runs=self._known.counts(), ends_at=self.poller.counted_at)
 
-    def perform(self, commands: Iterable[messages.Command], stop: threading.Event) -> messages.Event | None:
-        """Carry out `commands`; returns the event that the last of them asks for, if it does."""
+    def perform(self, commands: Iterable[messages.Command], stop: threading.Event) -> Answer | None:
+        """Carry out `commands`; returns the answer that the last of them asks for, if it does: a call of the poller."""
         journal = self._observation.journal
-        event: messages.Event | None = None
+        answer: Answer | None = None
         for command in commands:
             match command:
                 case messages.Record(record):
@@ -77,30 +79,30 @@ class RunListing:
                     assert isinstance(self._observation.target, DescribesTasks)
                     record_tasks(self._observation, self._observation.target, self._exchange, run)
                 case messages.AskPage(token):
-                    event = self._list(token)
+                    answer = self._list(token)
                 case messages.Wait(seconds):
                     stopping = stop.wait(seconds)
                     self.look()
-                    event = messages.Stopping() if stopping else messages.Tick(self._now())
-        return event
+                    answer = self.poller.stop if stopping else partial(self.poller.tick, self._now())
+        return answer
 
     def look(self) -> None:
         """Tell the poller what ledger and cluster show now."""
         stage = str(self._observation.folder.read_live("load").get("stage", ""))
-        self.poller.on(messages.LedgerGrew(self._ledger.read(), stage))
-        self.poller.on(messages.ClusterHint(self._observation.activity))
+        self.poller.grew(self._ledger.read(), stage)
+        self.poller.see_cluster(self._observation.activity)
         self._observation.activity.runs = self.poller
 
-    def _list(self, token: str) -> messages.PageListed | messages.PollFailed:
+    def _list(self, token: str) -> Answer:
         self.look()
         begun_s = self._clock()
         try:
             page = self._listing.list_runs(self._exchange, token)
         except TargetUnreachableError as error:
-            return messages.PollFailed(self._now(), self._health.failed(error))
+            return partial(self.poller.failed, self._now(), self._health.failed(error))
         self._health.answered()
         now = self._now()
-        return messages.PageListed(now, page, now.s - begun_s)
+        return partial(self.poller.listed, now, page, now.s - begun_s)
 
     def _now(self) -> messages.Instant:
         return messages.Instant(self._clock(), self._observation.journal.now())

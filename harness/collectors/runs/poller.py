@@ -1,10 +1,10 @@
 """When to list the runs, and what to record of them: a state machine without I/O, threads or a clock.
 
-Events go in, commands come out (`messages`); `listing` carries them out.
+It is told what happens and answers with commands (`messages`); `listing` carries them out.
 """
 
 from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from itertools import chain
 
 from harness.collectors.collector import Activity
@@ -13,25 +13,17 @@ from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.messages import (
     AskPage,
     AskTasks,
-    ClusterHint,
     Command,
-    Event,
     Instant,
-    LedgerGrew,
     Note,
-    PageListed,
-    PollFailed,
     Record,
-    Started,
-    Stopping,
-    Tick,
     Wait,
 )
 from harness.collectors.runs.poll_hint import Load, PollHint, poll_hint
 from harness.collectors.runs.poll_policy import PollPolicy, PollState
 from harness.collectors.runs.sweep import LATE_S, Forecast, Sweep
 from harness.collectors.runs.tasks import TaskQueue
-from harness.model import Plan, Sample
+from harness.model import Plan, Sample, Submission
 from harness.model.phases import FAILED, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, WRONG_CLUSTER
 from harness.model.records import Event as EventRecord
 from harness.targets.target import ListedRun, RunPage
@@ -81,7 +73,7 @@ _ENOUGH_RUNS = 3  # without a pod, to report another cluster while the test goes
 class RunPoller:
     """Follows every run of the test with bulk listings: never a request per run, never more than one page a poll.
 
-    The last command of each answer asks for the next event; without such a command the observation is over.
+    The last command of each answer asks for the next call; without such a command the observation is over.
 
     Args:
         plan: of the test.
@@ -118,35 +110,33 @@ class RunPoller:
         self.counted_at: int | None = None
         self.looked = plan.intended > 0  # such a load has just started, so nothing can be listed yet
 
-    def on(self, event: Event) -> list[Command]:
-        """What to do now, in order."""
-        match event:
-            case LedgerGrew(submissions, stage):
-                self.going |= {run for run in self._arrivals.add(submissions, stage) if run not in self._known.over}
-            case ClusterHint(activity):
-                self._see_cluster(activity)
-            case Started(now):
-                self._stopping, self._backoff_s, self._polled_s = False, 0.0, now.s
-                self.counted_at = self.counted_at or now.at
-                return [self.next_page() if self._arrivals.load is Load.EXTERNAL else Wait(_SLICE_S)]
-            case Tick(now):
-                return self._on_tick(now)
-            case PageListed(now, page, took_s):
-                self._polled_s, self._backoff_s, self.looked = now.s, 0.0, True
-                return [*self._read_page(now, page, took_s), *self._proceed()]
-            case PollFailed(now, backoff_s):
-                self._polled_s, self._backoff_s, self.looked = now.s, backoff_s, True
-                self._sweep.restart()
-                return self._finish() if self._stopping else [Wait(_SLICE_S)]
-            case Stopping():
-                return self._stop()
-        return []
+    def grew(self, submissions: Iterable[Submission], stage: str) -> None:
+        """The load's ledger has new rows, and the load is at this stage."""
+        self.going |= {run for run in self._arrivals.add(submissions, stage) if run not in self._known.over}
+
+    def start(self, now: Instant) -> list[Command]:
+        """The observation begins, or begins again after an internal error; what to do now, in order."""
+        self._stopping, self._backoff_s, self._polled_s = False, 0.0, now.s
+        self.counted_at = self.counted_at or now.at
+        return [self.next_page() if self._arrivals.load is Load.EXTERNAL else Wait(_SLICE_S)]
+
+    def listed(self, now: Instant, page: RunPage, took_s: float) -> list[Command]:
+        """The platform has answered, after `took_s`."""
+        self._polled_s, self._backoff_s, self.looked = now.s, 0.0, True
+        return [*self._read_page(now, page, took_s), *self._proceed()]
+
+    def failed(self, now: Instant, backoff_s: float) -> list[Command]:
+        """The platform has not answered, and is to be left alone for `backoff_s`."""
+        self._polled_s, self._backoff_s, self.looked = now.s, backoff_s, True
+        self._sweep.restart()
+        return self._finish() if self._stopping else [Wait(_SLICE_S)]
 
     def __contains__(self, run: object) -> bool:
         """Whether a run was started, whether or not it has ended."""
         return run in self.going or run in self._known.over
 
-    def _see_cluster(self, activity: Activity) -> None:
+    def see_cluster(self, activity: Activity) -> None:
+        """The cluster shows this now."""
         self._cluster = activity
         worked, persisted = activity.worked or (), activity.persisted or ()
         for run in chain(self.going, self._ended):
@@ -162,7 +152,8 @@ class RunPoller:
 
     # --- when to poll -------------------------------------------------------------------------------------------
 
-    def _on_tick(self, now: Instant) -> list[Command]:
+    def tick(self, now: Instant) -> list[Command]:
+        """A wait is over."""
         ends = self._report_ends(now.at) if self._arrivals.load is not Load.EXTERNAL else []
         if self._shows_ends():
             self.counted_at = now.at
@@ -269,8 +260,8 @@ class RunPoller:
             return [self.next_page()] if self._sweep.token else self._finish()
         return [*([] if self._sweep.token else self._ask_tasks()), Wait(_SLICE_S)]
 
-    def _stop(self) -> list[Command]:
-        """One last sweep, through the whole listing if runs were overlooked."""
+    def stop(self) -> list[Command]:
+        """The observation ends: one last sweep, through the whole listing if runs were overlooked."""
         self._stopping = True
         self._sweep.restart(whole=self._unlisted)
         unseen = bool(self.going) or not self._known.over or self._overlooks
