@@ -9,9 +9,9 @@ import numpy as np
 
 from generators.block import Block
 from generators.columns import Column
-from generators.formula import Formula, formula
+from generators.formulas.formula import Formula, formula
+from generators.formulas.operations import FormulaError
 from generators.kinds.kind import Definition, Kind, KindType
-from generators.operations import FormulaError
 from generators.streams import Bools
 from harness.documents import Place
 

@@ -12,8 +12,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from generators.cli import main
+from generators.formulas.operations import FUNCTIONS
 from generators.kinds import kinds
-from generators.operations import FUNCTIONS
 from generators.schema import SPEC, WORKLOAD
 
 ROOT = Path(__file__).parents[2]

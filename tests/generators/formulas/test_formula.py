@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generators.columns import Column, from_values
-from generators.formula import formula
-from generators.operations import FormulaError
+from generators.formulas.formula import formula
+from generators.formulas.operations import FormulaError
 
 COLUMNS = {
     "a": from_values([1, -7, 3, 12]),

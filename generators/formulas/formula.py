@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from generators.columns import Column, from_values, missing_in
-from generators.operations import (
+from generators.formulas.operations import (
     ARITHMETIC,
     COMPARISONS,
     FUNCTIONS,

@@ -1,0 +1,1 @@
+"""Formulas of derived fields: what they may say, and how columns are computed by them."""
