@@ -256,6 +256,7 @@ class OnSimpy:
         pod = self.templates.pod(workflow, index, step.attempts)
         while self.quota.refusal(pod):
             yield env.timeout(max(1.0, controller.requeue_s))
+            self.enter(workflow)  # which looks at the whole workflow
             yield env.timeout(self.calls.take(env.now, controller.requests_of_version.pod) - env.now)
         self.quota.take(pod)
         step.pods.append(pod)
