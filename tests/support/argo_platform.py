@@ -73,7 +73,7 @@ class ArgoPlatform:
 
     def events(self, name: str) -> list[str]:
         """What the controller told about a workflow, single or combined."""
-        found = (each.typed_manifest(self._type("Event")) for each in self._view.store.objects(self._type("Event")))
+        found = (each.manifest(self._type("Event")) for each in self._view.store.objects(self._type("Event")))
         return sorted(
             f"{each['type']} {each['reason']}: {each.get('message', '').removeprefix(COMBINED)}"
             for each in found

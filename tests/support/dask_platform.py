@@ -16,6 +16,7 @@ from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 from tests.support.platforms import profile
+from tests.support.whole_objects import whole
 
 BEGUN_AT = 1_795_352_400 * 10**9
 
@@ -80,7 +81,7 @@ class DaskPlatform:
         resource = next(each for each in types if each.plural == plural)
         if request.method == "POST":
             made = self._creations.create(resource, namespace, orjson.loads(request.body))
-            return 201, made.typed_manifest(resource)
+            return 201, whole(made, resource)
         if request.method == "DELETE":
             delete(Target(self._store, resource, namespace, named[0]), self._actions, {}, {})
             return 200, {"kind": "Status", "status": "Success"}

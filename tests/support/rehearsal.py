@@ -30,6 +30,7 @@ from harness.simulator.profile import Profile
 from tests.support.injection.case import ORIGIN_AT, read_back
 from tests.support.injection.packages import PACKAGE
 from tests.support.servers import kubeconfig
+from tests.support.whole_objects import whole
 
 # While commands run, simulated time passes ten times as fast: rollouts finish soon, and even on a slow machine the
 # autoscaler does not remove idle nodes yet.
@@ -92,7 +93,7 @@ class Rehearsal:
         """The manifests of all objects of a type in the cluster."""
         store = self._view.store
         (resource,) = (each for each in store.resources if each.plural == plural and each.listing is None)
-        return [each.typed_manifest(resource) for each in store.objects(resource)]
+        return [whole(each, resource) for each in store.objects(resource)]
 
     @contextmanager
     def shell(self, folder: Path) -> Iterator["Shell"]:

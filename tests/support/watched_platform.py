@@ -38,6 +38,7 @@ from harness.store.tables import load, seal
 from harness.targets.kfp import KfpTarget
 from tests.support.injection.packages import PACKAGE
 from tests.support.platforms import upload
+from tests.support.whole_objects import whole
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 _EVERY_S = 1.0
@@ -118,7 +119,7 @@ class WatchedPlatform(KubernetesView):
         found = self.store.get(resource, namespace, name)
         if found is None:
             raise UnreachableError("not found", 404)
-        return found.typed_manifest(resource)
+        return whole(found, resource)
 
     # --- a test ---------------------------------------------------------------------------------------------------
 
