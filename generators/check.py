@@ -131,11 +131,11 @@ def report(request: Request, options: argparse.Namespace) -> int:
     listed = list(itertools.islice(found, options.limit))
     more = sum(1 for _ in found)
     if options.json:
-        cells = [asdict(each) for each in listed]
+        cells = [asdict(bad_cell) for bad_cell in listed]
         print(json.dumps({"file": str(options.check), "ok": not listed, "bad": len(listed) + more, "cells": cells}))
     else:
-        for each in listed:
-            print(for_output(str(each)))
+        for bad_cell in listed:
+            print(for_output(str(bad_cell)))
         if more:
             print(f"… and {more:,} more")
         if not options.quiet:

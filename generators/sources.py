@@ -95,7 +95,7 @@ class Vocabulary:
             given = {}
         for name, value in {**given, **given.get("kwargs", {})}.items():
             counts = value if isinstance(value, tuple | list) else [value]
-            if _COUNTS.search(name) and any(isinstance(each, int | float) and each > _MOST_COUNT for each in counts):
+            if _COUNTS.search(name) and any(isinstance(count, int | float) and count > _MOST_COUNT for count in counts):
                 raise ConfigError(f"{name} of {self.provider} is above {_MOST_COUNT:,}", "give a smaller number")
 
 

@@ -103,7 +103,7 @@ def command_line() -> argparse.ArgumentParser:
     formats = (*FORMATS, RUN_FOLDER)
     parser.add_argument("--format", choices=formats, metavar="F", help=f"of the trace: {', '.join(formats)} (a folder)")
     parser.add_argument("--window", metavar="FROM..TO", help="part of the trace, such as 2d..2d6h after its first job")
-    parser.add_argument("--scale", metavar="F", help="so many times the jobs of the trace, such as 2x or 0.5")
+    parser.add_argument("--scale", metavar="F", help="multiply the jobs of the trace by F, such as 2x or 0.5")
     parser.add_argument("--jobs", type=Path, metavar="FILE", help="also write the jobs of the trace as scenarios (CSV)")
     parser.add_argument("--keep-names", action="store_true", help="keep the trace's names of users and pipelines")
     parser.add_argument("--width", metavar="MIN..MAX", default="10..50", help="with --for: runs started per stage")

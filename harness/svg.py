@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.model.errors import ConfigError
 
-# Okabe & Ito's palette, which people with colour vision deficiencies can tell apart.
+# Okabe & Ito's palette, which people with colour vision deficiencies can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#999999")
 INK, MUTED, _GRID = "#1d2329", "#59636e", "#d8d8d4"
 

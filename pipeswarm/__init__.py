@@ -122,9 +122,9 @@ def _refuse_a_hidden_package() -> None:
         ImportError: it does. Locust would show a traceback, so there the process ends with one sentence.
     """
     spec = find_spec("harness")
-    found = Path(spec.origin) if spec is not None and spec.origin else None
-    if found is not None and found.resolve() != Path(__file__).resolve().parents[1] / "harness" / "__init__.py":
-        hider = found.parent if found.name == "__init__.py" else found
+    path = Path(spec.origin) if spec is not None and spec.origin else None
+    if path is not None and path.resolve() != Path(__file__).resolve().parents[1] / "harness" / "__init__.py":
+        hider = path.parent if path.name == "__init__.py" else path
         problem = f"{hider} hides Pipeswarm's own package 'harness'"
         fix = "rename it, or move the locustfile to another folder"
         if "locust.main" not in sys.modules:

@@ -41,24 +41,24 @@ def _charges(result: Result) -> Iterable[tuple[str, str, str]]:
 
 
 def _virtual(result: Result) -> Iterable[tuple[str, str, str]]:
-    found = result.virtual
-    if found is None:
+    virtual_pods = result.virtual
+    if virtual_pods is None:
         return
-    what = f"{found.share:.0%} of the pods' time; virtual nodes are no machines, and node-hours leave them out"
-    yield "Pods on virtual nodes", f"{found.pods:,}", what
-    yield "Pod-hours there", amount_text(found.pod_hours), "charged by pod, from its scheduling to its end"
-    yield "CPU-hours requested there", amount_text(found.cpu_hours), ""
-    yield "GiB-hours requested there", amount_text(found.memory_gib_hours), "memory"
+    what = f"{virtual_pods.share:.0%} of the pods' time; virtual nodes are no machines, and node-hours leave them out"
+    yield "Pods on virtual nodes", f"{virtual_pods.pods:,}", what
+    yield "Pod-hours there", amount_text(virtual_pods.pod_hours), "charged by pod, from its scheduling to its end"
+    yield "CPU-hours requested there", amount_text(virtual_pods.cpu_hours), ""
+    yield "GiB-hours requested there", amount_text(virtual_pods.memory_gib_hours), "memory"
 
 
 def _waiting(result: Result) -> Iterable[tuple[str, str, str]]:
     if result.pending is None:
         return
-    found, phase = result.pending, "of all pods, the whole phase Pending: from creation until a container runs"
-    yield from _times("Pod pending time", found.phase, phase)
-    for bound, share in found.within.items():
+    pending, phase = result.pending, "of all pods, the whole phase Pending: from creation until a container runs"
+    yield from _times("Pod pending time", pending.phase, phase)
+    for bound, share in pending.within.items():
         yield f"Pods pending longer than {bound:g} s", f"{1 - share:.1%}", ""
-    yield from _times("Pod wait for a node", found.waited, "of all pods, unschedulable: a part of the pending time")
+    yield from _times("Pod wait for a node", pending.waited, "of all pods, unschedulable: a part of the pending time")
 
 
 def _readiness(result: Result) -> Iterable[tuple[str, str, str]]:
@@ -77,23 +77,27 @@ def _readiness(result: Result) -> Iterable[tuple[str, str, str]]:
 def _times(name: str, waited: Summary, what: str) -> Iterable[tuple[str, str, str]]:
     yield f"{name}, mean", seconds_text(waited.mean), what
     for word, level in (("median", 0.5), ("p99", 0.99)):
-        found = waited.at(level)
-        yield f"{name}, {word}", seconds_text(found.value) or f"> {seconds_text(found.at_least)}", ""
+        quantile = waited.at(level)
+        yield f"{name}, {word}", seconds_text(quantile.value) or f"> {seconds_text(quantile.at_least)}", ""
 
 
 def _advice(result: Result) -> Iterable[tuple[str, str, str]]:
     """How the autoscaler did, and recommended settings of the pool."""
-    found = result.scale_advice
-    if found is None:
+    scale_advice = result.scale_advice
+    if scale_advice is None:
         return
-    if found.coming_s is not None:
-        yield "Node start-up time", seconds_text(found.coming_s), "median, from the autoscaler's decision to ready"
-    if found.keep_s is not None:
-        keep = f"set scale-down-unneeded-time to {seconds_text(found.keep_s)}"
-        yield "Nodes removed too early", f"{found.early:,}", f"a new node was needed within ten minutes: {keep}"
-    yield "Recommended pool minimum", f"{found.minimum:,}", "requested nearly all the time"
+    if scale_advice.coming_s is not None:
+        yield (
+            "Node start-up time",
+            seconds_text(scale_advice.coming_s),
+            "median, from the autoscaler's decision to ready",
+        )
+    if scale_advice.keep_s is not None:
+        keep = f"set scale-down-unneeded-time to {seconds_text(scale_advice.keep_s)}"
+        yield "Nodes removed too early", f"{scale_advice.early:,}", f"a new node was needed within ten minutes: {keep}"
+    yield "Recommended pool minimum", f"{scale_advice.minimum:,}", "requested nearly all the time"
     yield (
-        "Recommended pool maximum", f"{found.maximum:,}",
+        "Recommended pool maximum", f"{scale_advice.maximum:,}",
         "one more would run for less time than it takes to start, or than a single run takes",
     )  # fmt: skip
 
@@ -134,7 +138,7 @@ def allocation_table(result: Result) -> Table:
         "costs are in its own currency, and those of pods that ran for less than a few minutes are rough."
         if of_opencost
         else "A pod holds the share of its node that it requests of its scarcest resource, or uses of its CPU where "
-        "that is more. What nobody holds is idle."
+        "that is more. What is not requested is idle."
     )
     return Table("Cost by pipeline, tenant and step", columns, tuple(rows), note)
 

@@ -1,4 +1,4 @@
-"""``report.json``: the report for machines. Its schema ships beside this file as ``report.schema.json``."""
+"""``report.json``: the report for machines. Its schema is in this folder, ``report.schema.json``."""
 
 import math
 from collections.abc import Mapping
@@ -43,8 +43,8 @@ def document(result: Result) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in result.diagnosis.findings],
         "effects": _effects(result),
         "not_judged": [
-            _all(each) | {"lacked": [_of(lack, "observation", "sources") for lack in each.lacked]}
-            for each in result.not_judged
+            _all(judged) | {"lacked": [_of(lack, "observation", "sources") for lack in judged.lacked]}
+            for judged in result.not_judged
         ],
         "judged_with_less": result.diagnosis.judged_with_less,
         "ledger": _of(result.ledger, *_COUNTS),
@@ -73,7 +73,7 @@ def _of(value: object, *names: str) -> dict[str, Any]:
 
 def _all(value: Any, *more: str) -> Any:
     """The fields of a dataclass and `more` of its properties; none of none."""
-    return None if value is None else _of(value, *(each.name for each in fields(value)), *more)
+    return None if value is None else _of(value, *(field.name for field in fields(value)), *more)
 
 
 def tidy(value: Any) -> Any:
@@ -99,7 +99,7 @@ def _effects(result: Result) -> dict[str, Any] | None:
     together = effects.together
     return {
         "model": effects.model,
-        "fixes": [prediction_document(each) for each in effects.fixes.values()],
+        "fixes": [prediction_document(fix) for fix in effects.fixes.values()],
         "together": None if together is None else prediction_document(together),
     }
 
@@ -131,18 +131,18 @@ def _slo(slo: SloResult) -> dict[str, Any]:
 
 
 def _baseline(result: Result) -> dict[str, Any] | None:
-    found = result.regression
-    if found is None:
+    regression = result.regression
+    if regression is None:
         return None
-    change = found.comparison
+    change = regression.comparison
     return {
-        "name": found.baseline,
-        "worse": found.reasons,
+        "name": regression.baseline,
+        "worse": regression.reasons,
         "duration_change": change.change if change else None,
         "interval": [change.low, change.high] if change else [None, None],
-        "said": found.sentence,
-        "failed_ratio": found.failed,
-        "differences": found.differences,
+        "said": regression.sentence,
+        "failed_ratio": regression.failed,
+        "differences": regression.differences,
     }
 
 
@@ -172,35 +172,35 @@ def _throughput(result: Result) -> dict[str, Any]:
 
 
 def _phases(result: Result) -> dict[str, Any]:
-    found = result.phases
+    phase_breakdown = result.phases
     return {
-        **_of(found, "runs", "mean_total_s", "caveat"),
-        "reversed_spans": found.reversed,
-        "phases": [_of(phase, "name", "mean_s", "share", "least_s", "most_s") for phase in found.phases],
+        **_of(phase_breakdown, "runs", "mean_total_s", "caveat"),
+        "reversed_spans": phase_breakdown.reversed,
+        "phases": [_of(phase, "name", "mean_s", "share", "least_s", "most_s") for phase in phase_breakdown.phases],
     }
 
 
 def _scaling(result: Result) -> dict[str, Any] | None:
     """Throughput by number of nodes within this run; null when it ran on too few different numbers of nodes."""
-    found, measured = result.scaling, result.progress
-    if found is None or measured is None:
+    scaling, measured = result.scaling, result.progress
+    if scaling is None or measured is None:
         return None
     return {
-        **_of(found.curve, "law", "gamma", "sigma", "kappa"),
-        "fitted_on": found.fitted_on,
-        "enough_nodes": found.enough,
-        "peak_nodes": found.peak,
-        "limit_per_hour": found.curve.limit,
+        **_of(scaling.curve, "law", "gamma", "sigma", "kappa"),
+        "fitted_on": scaling.fitted_on,
+        "enough_nodes": scaling.enough,
+        "peak_nodes": scaling.peak,
+        "limit_per_hour": scaling.curve.limit,
         "measured": _of(measured, "nodes", "per_hour"),
     }
 
 
 def _pending(result: Result) -> dict[str, Any] | None:
-    found = result.pending
-    if found is None:
+    pending = result.pending
+    if pending is None:
         return None
-    within = {f"{bound:g}s": share for bound, share in found.within.items()}
-    return {"phase_s": _summary(found.phase), "waited_s": _summary(found.waited), "within": within}
+    within = {f"{bound:g}s": share for bound, share in pending.within.items()}
+    return {"phase_s": _summary(pending.phase), "waited_s": _summary(pending.waited), "within": within}
 
 
 def _summary(summary: Summary) -> dict[str, Any]:

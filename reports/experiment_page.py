@@ -55,18 +55,18 @@ def _tiles(completed: CompletedExperiment) -> list[Tile]:
 def _searches(completed: CompletedExperiment) -> list[Figure]:
     """The path of each search: the candidates in the order of the tests, and their results."""
     made = []
-    for at, found in enumerate(completed.answers):
-        places, tried, met = _path(found.series, completed.results)
-        searched = f"{found.series.unit}s" if found.series.searched == "nodes" else "runs at once"
+    for at, answer in enumerate(completed.answers):
+        places, tried, met = _path(answer.series, completed.results)
+        searched = f"{answer.series.unit}s" if answer.series.searched == "nodes" else "runs at once"
         traces = [
             line("order of tests", places, tried, "--quiet", dash="dot"),
             _points("met", places[met], tried[met], "--good", "circle"),
             _points("missed", places[~met], tried[~met], "--bad", "x"),
         ]
-        if found.value is not None:
+        if answer.value is not None:
             ends = np.array([places[0], places[-1]])
-            traces.append(line("the answer", ends, np.full(2, float(found.value)), "--accent", width=2.0))
-        low, high = min(found.series.candidates), max(found.series.candidates)
+            traces.append(line("the answer", ends, np.full(2, float(answer.value)), "--accent", width=2.0))
+        low, high = min(answer.series.candidates), max(answer.series.candidates)
         margin = 0.06 * (high - low) + 0.5
         layout = {
             "xaxis": axis("test", dtick=max(1, len(completed.results) // 12)),
@@ -76,7 +76,7 @@ def _searches(completed: CompletedExperiment) -> list[Figure]:
             "Each mark is one test. The search bisects the remaining candidates and repeats those next to the boundary "
             "until their majority is clear."
         )
-        made.append(figure(f"search-{at}", f"The search for {_named(found.series)}", caption, traces, layout))
+        made.append(figure(f"search-{at}", f"The search for {_named(answer.series)}", caption, traces, layout))
     return made
 
 

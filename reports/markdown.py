@@ -53,12 +53,12 @@ def _slos(result: Result) -> list[str]:
 
 
 def _baseline(result: Result) -> list[str]:
-    found = result.regression
-    if found is None:
+    regression = result.regression
+    if regression is None:
         return []
-    sign = "❌" if found.reasons else "❔" if found.comparison is None else "✅"
-    lines = [f"{sign} Baseline `{code(found.baseline)}`: {baseline_word(found)}. {cell(found.sentence)}"]
-    return [*lines, *(f"- the tests differ in {cell(difference)}" for difference in found.differences), ""]
+    sign = "❌" if regression.reasons else "❔" if regression.comparison is None else "✅"
+    lines = [f"{sign} Baseline `{code(regression.baseline)}`: {baseline_word(regression)}. {cell(regression.sentence)}"]
+    return [*lines, *(f"- the tests differ in {cell(difference)}" for difference in regression.differences), ""]
 
 
 def _findings(result: Result) -> list[str]:
@@ -130,9 +130,9 @@ def _rest(result: Result) -> list[str]:
     if result.diagnosis.judged_with_less:
         lines += ["<details><summary>Judged with less</summary>", ""]
         lines += [
-            f"- `{each.name}` lacks {lack.loses}{_missing((lack,))}"
-            for each in result.diagnosis.judged_with_less
-            for lack in each.lacked
+            f"- `{judged_with_less.name}` lacks {lack.loses}{_missing((lack,))}"
+            for judged_with_less in result.diagnosis.judged_with_less
+            for lack in judged_with_less.lacked
         ]
         lines += ["", "</details>", ""]
     if result.plan.command:

@@ -11,16 +11,16 @@ _LACKED = Column("Missing (what shows it)", long=True)
 
 def silent_table(result: Result) -> Table:
     """Detectors without a verdict: why, and what they lacked."""
-    rows = tuple((each.name, each.reason, lacked_text(each.lacked)) for each in result.not_judged)
+    rows = tuple((judged.name, judged.reason, lacked_text(judged.lacked)) for judged in result.not_judged)
     return Table("Not judged", (Column("Detector", whole=True), Column("Reason", long=True), _LACKED), rows)
 
 
 def less_table(result: Result) -> Table:
     """Detectors that judged without some of the observations that they use."""
     rows = tuple(
-        (each.name, lack.loses, lacked_text((lack,)))
-        for each in result.diagnosis.judged_with_less
-        for lack in each.lacked
+        (judged_with_less.name, lack.loses, lacked_text((lack,)))
+        for judged_with_less in result.diagnosis.judged_with_less
+        for lack in judged_with_less.lacked
     )
     columns = (Column("Detector", whole=True), Column("What its verdict lacks", long=True), _LACKED)
     return Table("Judged with less", columns, rows)

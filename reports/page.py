@@ -150,9 +150,9 @@ def _inert(value: object) -> object:
 def _unbroken(text: str) -> Markup:
     """The text as HTML whose lines break before options, not within them."""
     shown, parts, end = visible(text), [], 0
-    for found in _OPTION.finditer(shown):
-        parts += [escape(shown[end : found.start()]), Markup('<span class="unbroken">%s</span>') % found[0]]
-        end = found.end()
+    for match in _OPTION.finditer(shown):
+        parts += [escape(shown[end : match.start()]), Markup('<span class="unbroken">%s</span>') % match[0]]
+        end = match.end()
     return Markup("").join([*parts, escape(shown[end:])])
 
 

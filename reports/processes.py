@@ -9,11 +9,11 @@ _MOST_REMARKS = 3
 
 def processes_line(result: Result) -> str:
     """CPU time and peak memory in one line; "" where runs are no processes."""
-    found = result.processes
-    if found is None:
+    processes = result.processes
+    if processes is None:
         return ""
-    cpu, most_cpu = format_duration(found.cpu_s), format_duration(found.most_cpu_s)
-    peak, most_peak = format_bytes(found.peak_bytes), format_bytes(found.most_peak_bytes)
+    cpu, most_cpu = format_duration(processes.cpu_s), format_duration(processes.most_cpu_s)
+    peak, most_peak = format_bytes(processes.peak_bytes), format_bytes(processes.most_peak_bytes)
     return f"{cpu} of CPU time per run (at most {most_cpu}), peak memory {peak} (at most {most_peak})"
 
 
@@ -25,16 +25,18 @@ def process_remarks(result: Result) -> list[str]:
 
 def reported_table(result: Result) -> Table:
     """The phases that the processes reported, by scenario."""
-    found = result.processes
-    rows = () if found is None else found.phases
+    processes = result.processes
+    rows = () if processes is None else processes.phases
     columns = (
         Column("Scenario"), Column("Phase"), Column("Runs", number=True), Column("Mean per run", number=True),
     )  # fmt: skip
     line = processes_line(result)
-    note = " ".join(("Of runs that succeeded.", *(f"{each}." for each in (line, *process_remarks(result)))))
+    note = " ".join(
+        ("Of runs that succeeded.", *(f"{process_remark}." for process_remark in (line, *process_remarks(result))))
+    )
     return Table(
         "Phases that the processes reported",
         columns,
-        tuple((each.scenario, each.name, f"{each.runs:,}", seconds_text(each.mean_s)) for each in rows),
-        note if found is not None else "",
+        tuple((row.scenario, row.name, f"{row.runs:,}", seconds_text(row.mean_s)) for row in rows),
+        note if processes is not None else "",
     )

@@ -11,8 +11,8 @@ from reports.tables import Column, Table, numbers, seconds_text
 
 def raw_tables(result: Result) -> list[Table]:
     """Time windows, runs, pods by task, nodes, events, and the observer's own requests."""
-    found = (_windows(result), _runs(result), _tasks(result), _nodes(result), _events(result), _own_requests(result))
-    return [table for table in found if table.rows]
+    tables = (_windows(result), _runs(result), _tasks(result), _nodes(result), _events(result), _own_requests(result))
+    return [table for table in tables if table.rows]
 
 
 def _windows(result: Result) -> Table:
@@ -48,12 +48,12 @@ def _runs(result: Result) -> Table:
 
 
 def _tasks(result: Result) -> Table:
-    found = result.tasks
-    seconds = found.seconds.tolist()
+    tasks = result.tasks
+    seconds = tasks.seconds.tolist()
     seen = [k for k in range(len(POD_PHASES)) if any(isfinite(row[k]) for row in seconds)]
     rows = [
         (name or "(none)", f"{count:,}", *(seconds_text(row[k] / count) for k in seen))
-        for name, count, row in zip(found.names, found.pods.tolist(), seconds, strict=True)
+        for name, count, row in zip(tasks.names, tasks.pods.tolist(), seconds, strict=True)
     ]
     columns = numbers("Task", "Pods", *(POD_PHASES[k] for k in seen))
     return _table("Pods by task, mean time per phase", columns, rows, len(rows))
@@ -77,8 +77,15 @@ def _nodes(result: Result) -> Table:
 
 def _events(result: Result) -> Table:
     rows = [
-        (each.kind, each.reason, f"{each.count:,}", seconds_text(each.first_s), seconds_text(each.last_s), each.example)
-        for each in result.raw_rows.events
+        (
+            event.kind,
+            event.reason,
+            f"{event.count:,}",
+            seconds_text(event.first_s),
+            seconds_text(event.last_s),
+            event.example,
+        )
+        for event in result.raw_rows.events
     ]
     heads = (
         Column("Kind"), Column("Reason"), Column("Count", number=True), Column("First", number=True),
@@ -93,7 +100,7 @@ def _own_requests(result: Result) -> Table:
     columns = (Column("Endpoint"), Column("Requests", number=True))
     if own is None:
         return Table(title, columns, ())
-    counts = sorted(own.by_endpoint.items(), key=lambda each: (-each[1], each[0]))
+    counts = sorted(own.by_endpoint.items(), key=lambda item: (-item[1], item[0]))
     share = "" if own.share is None else f": {own.share:.1%} of the requests that load and observer sent to it"
     note = f"{own.platform:,} of these went to the platform under test{share}."
     return Table(title, columns, tuple((name, f"{count:,}") for name, count in counts), note)

@@ -13,14 +13,14 @@ _MOST_TASKS = 50
 
 def spot_tables(result: Result) -> tuple[Table, ...]:
     """Losses, attempts by task, and advice by step; none where nothing was lost and no spot machine was used."""
-    found, advised = result.losses, result.spot_advice
-    if found is None:
+    losses, advised = result.losses, result.spot_advice
+    if losses is None:
         return ()
     columns = (Column("Metric"), Column("Value", number=True), Column("", long=True))
     tables = [
-        Table("Evictions", columns, tuple(row for row in _losses(found) if row[1])),
+        Table("Evictions", columns, tuple(row for row in _losses(losses) if row[1])),
         Table("Attempts by task", numbers("Task", "Pods", "Lost", "Pods per result", "Work", "Work lost"),
-              tuple(_attempts(found)), count=f"{len(found.tasks):,} tasks"),
+              tuple(_attempts(losses)), count=f"{len(losses.tasks):,} tasks"),
     ]  # fmt: skip
     return (*tables, _advice_table(advised)) if advised is not None else tuple(tables)
 
@@ -106,14 +106,14 @@ def _assumed(advised: Advice) -> str:
 
 def spot_lines(result: Result) -> list[str]:
     """A section of Markdown, in which nothing is quoted from the platform."""
-    found, advised = result.losses, result.spot_advice
-    if found is None or not found.hit:
+    losses, advised = result.losses, result.spot_advice
+    if losses is None or not losses.hit:
         return []
-    lines = [f"- {found.survived:,} of {counted(found.hit, 'run')} that lost a pod succeeded"]
-    lines.append(f"- {amount_text(found.lost_node_hours) or '0'} node-hours of work were lost")
-    if found.comparison is not None:
-        low, high = found.comparison.saving_interval
-        lines.append(f"- Saved against on demand: {found.comparison.saving:.0%} ({low:.0%} to {high:.0%})")
+    lines = [f"- {losses.survived:,} of {counted(losses.hit, 'run')} that lost a pod succeeded"]
+    lines.append(f"- {amount_text(losses.lost_node_hours) or '0'} node-hours of work were lost")
+    if losses.comparison is not None:
+        low, high = losses.comparison.saving_interval
+        lines.append(f"- Saved against on demand: {losses.comparison.saving:.0%} ({low:.0%} to {high:.0%})")
     if advised is not None:
         lines.append(f"- {_assumed(advised)}")
     return ["## Evictions", "", *lines, ""]
@@ -121,20 +121,20 @@ def spot_lines(result: Result) -> list[str]:
 
 def spot_document(result: Result) -> dict[str, Any] | None:
     """The same figures as plain values."""
-    found, advised = result.losses, result.spot_advice
-    if found is None:
+    losses, advised = result.losses, result.spot_advice
+    if losses is None:
         return None
-    rate, paid = found.rate, found.comparison
+    rate, paid = losses.rate, losses.comparison
     return {
         "evictions_per_hour": None if rate is None else asdict(rate) | {"value": rate.value},
-        "runs_hit": found.hit,
-        "runs_survived": found.survived,
-        "abandoned": found.abandoned,
-        "tasks": [asdict(task) | {"attempts": task.attempts} for task in found.tasks],
-        "lost_node_hours": found.lost_node_hours,
-        "lost_money": found.lost_money,
-        "added_s": {"mean": found.added.mean, "median": found.added.at(0.5).value, "max": found.added.most},
-        "clustered": found.clustered,
+        "runs_hit": losses.hit,
+        "runs_survived": losses.survived,
+        "abandoned": losses.abandoned,
+        "tasks": [asdict(task) | {"attempts": task.attempts} for task in losses.tasks],
+        "lost_node_hours": losses.lost_node_hours,
+        "lost_money": losses.lost_money,
+        "added_s": {"mean": losses.added.mean, "median": losses.added.at(0.5).value, "max": losses.added.most},
+        "clustered": losses.clustered,
         "cost": None if paid is None else asdict(paid) | {
             "saving": paid.saving, "saving_interval": list(paid.saving_interval),
         },

@@ -119,11 +119,11 @@ def _objectives(result: Result) -> list[str]:
 
 
 def _baseline(result: Result) -> list[str]:
-    found = result.regression
-    if found is None:
+    regression = result.regression
+    if regression is None:
         return []
-    lines = [f"Baseline {found.baseline}: {baseline_word(found)}", f"  - {found.sentence}"]
-    return [*lines, *(f"  - the tests differ in {difference}" for difference in found.differences)]
+    lines = [f"Baseline {regression.baseline}: {baseline_word(regression)}", f"  - {regression.sentence}"]
+    return [*lines, *(f"  - the tests differ in {difference}" for difference in regression.differences)]
 
 
 def effect_text(result: Result, finding: str) -> str:
@@ -159,7 +159,7 @@ def effect_bars(result: Result) -> list[EffectBar]:
     if effects is None or not effects.fixes:
         return []
     several = [*effects.fixes.values(), *([effects.together] if effects.together is not None else [])]
-    figures = [each.figures["p95_s"] for each in several]
+    figures = [prediction.figures["p95_s"] for prediction in several]
     longest = max([figures[0].now, *(each.value for each in figures)])
     rows = [EffectBar("today", "", format_duration(figures[0].now), figures[0].now / longest)]
     for each, figure in zip(several, figures, strict=True):

@@ -33,19 +33,20 @@ class Table:
 
 def phase_table(result: Result) -> Table:
     """Seconds and share of each phase that runs spent time in."""
-    found = result.phases
+    phase_breakdown = result.phases
     rows = [
         (phase.name, f"{phase.share:.1%}", *map(seconds_text, (phase.mean_s, phase.p50_s, phase.p95_s, phase.least_s)))
-        for phase in found.phases
+        for phase in phase_breakdown.phases
         if phase.seen
     ]
     note = (
-        f"{found.runs:,} finished runs. Platforms timestamp in whole seconds: a phase may be up to one second below 0."
+        f"{phase_breakdown.runs:,} finished runs. Platforms timestamp in whole seconds: a phase may be up to one "
+        "second below 0."
     )
-    if found.reversed:
-        note += f" {found.reversed:,} pod intervals that end before they start are left out."
-    if found.caveat:
-        note += f" {found.caveat[0].upper()}{found.caveat[1:]}."
+    if phase_breakdown.reversed:
+        note += f" {phase_breakdown.reversed:,} pod intervals that end before they start are left out."
+    if phase_breakdown.caveat:
+        note += f" {phase_breakdown.caveat[0].upper()}{phase_breakdown.caveat[1:]}."
     return Table("Phases", numbers("Phase", "Share", "Mean", "p50", "p95", "Min"), tuple(rows), note)
 
 
@@ -98,19 +99,19 @@ def bound_table(result: Result) -> Table:
 
 def worker_table(result: Result) -> Table:
     """The replicas of a service, and how evenly they shared the work."""
-    found = result.workers
-    if found is None or (result.processes is not None and len(found.workers) == 1):
+    workers = result.workers
+    if workers is None or (result.processes is not None and len(workers.workers) == 1):
         return Table("Replicas", (), ())
     rows = [
-        (each.name, f"{each.executions:,}", seconds_text(each.computing_s), seconds_text(each.busy_s),
-         f"{each.busy_s / found.over_s:.0%}" if found.over_s else "", seconds_text(each.last_s))
-        for each in found.workers
+        (worker.name, f"{worker.executions:,}", seconds_text(worker.computing_s), seconds_text(worker.busy_s),
+         f"{worker.busy_s / workers.over_s:.0%}" if workers.over_s else "", seconds_text(worker.last_s))
+        for worker in workers.workers
     ]  # fmt: skip
     note = (
-        f"At the end some replicas were idle for {seconds_text(found.tail_s)} while others still had work. Gini "
-        f"coefficient of computing time: {found.gini:.2f} (0 = perfectly even). Time of executions in the runtime: "
-        f"{found.waiting:.0%} waiting for a worker, {found.io:.0%} loading and sending data, {found.computing:.0%} "
-        "computing."
+        f"At the end some replicas were idle for {seconds_text(workers.tail_s)} while others still had work. Gini "
+        f"coefficient of computing time: {workers.gini:.2f} (0 = perfectly even). Time of executions in the runtime: "
+        f"{workers.waiting:.0%} waiting for a worker, {workers.io:.0%} loading and sending data, "
+        f"{workers.computing:.0%} computing."
     )
     columns = numbers("Replica", "Executions", "Computing", "Busy", "Utilisation", "Last end")
     return Table("Replicas", columns, tuple(rows), note)

@@ -131,8 +131,8 @@ class _Evaluation:
             case ast.BinOp(left=left, op=op, right=right):
                 return ARITHMETIC[type(op)](self.visit(left), self.visit(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                found = truth(self.visit(operand))
-                return Column(~found.values, found.missing)
+                column = truth(self.visit(operand))
+                return Column(~column.values, column.missing)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return minus(self._constant(0), self.visit(operand))
             case ast.UnaryOp(operand=operand):
@@ -174,4 +174,4 @@ def _is_whole(node: ast.expr) -> bool:
 
 def _together(held: list[Column], *, all_of: bool) -> Column:
     combine = np.logical_and if all_of else np.logical_or
-    return Column(combine.reduce([each.values for each in held]), missing_in(held))
+    return Column(combine.reduce([column.values for column in held]), missing_in(held))

@@ -132,7 +132,7 @@ def chosen(test: Column, then: Column, otherwise: Column) -> Column:
     missing = missing_in((test,))
     if then.missing is not None or otherwise.missing is not None:
         none = np.zeros(len(test), dtype=bool)
-        sides = (none if each.missing is None else each.missing for each in (then, otherwise))
+        sides = (none if column.missing is None else column.missing for column in (then, otherwise))
         missing = missing_in((test, Column(taken, np.where(taken, *sides))))
     return Column(np.where(taken, then.values, otherwise.values), missing)
 

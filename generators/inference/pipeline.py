@@ -31,10 +31,10 @@ def read_pipeline(path: Path) -> Parameters:
         definitions = spec["root"].get("inputDefinitions") or {}
         notes = _artifacts(path, definitions.get("artifacts") or {})
         given = definitions.get("parameters") or {}
-        found = [p for name, each in given.items() if (p := _parameter(path, str(name), each or {})) is not None]
-        kept = [p.name for p in found if p.name in placed_by and not p.required]
+        parameters = [p for name, each in given.items() if (p := _parameter(path, str(name), each or {})) is not None]
+        kept = [p.name for p in parameters if p.name in placed_by and not p.required]
         notes += tuple(f"'{name}', which places pods, is left out: each run takes its default" for name in kept)
-        inputs = tuple(p for p in found if p.name not in kept)
+        inputs = tuple(p for p in parameters if p.name not in kept)
         return Parameters(str(spec["pipelineInfo"]["name"]), inputs, str(path), notes)
 
 

@@ -55,7 +55,7 @@ class Task:
 
 @dataclass(slots=True)
 class Job:
-    """A job, submitted so many seconds after the first one of the trace."""
+    """A job, and how many seconds after the first one of the trace it was submitted."""
 
     submitted_s: float
     user: str
@@ -137,7 +137,7 @@ def table(jobs: Sequence[Job]) -> bytes:
 
 def longest_s(tasks: Sequence[Task]) -> float:
     """How long a job takes with unlimited resources: its critical path; tasks that wait for each other don't wait."""
-    needs = {task.name: [each for each in task.needs if each != task.name] for task in tasks}
+    needs = {task.name: [need for need in task.needs if need != task.name] for task in tasks}
     left = {name: sum(each in needs for each in of_task) for name, of_task in needs.items()}
     then = defaultdict[str, list[str]](list)
     for name, of_task in needs.items():
@@ -158,7 +158,7 @@ def _named(file: io.TextIOWrapper, path: Path) -> list[Job]:
     """A row for each job, with a header: Helios, Acme, and tables of one's own."""
     reader = csv.DictReader(file)
     header = reader.fieldnames or []
-    columns = {names[0]: next((each for each in names if each in header), "") for names in
+    columns = {names[0]: next((name for name in names if name in header), "") for names in
                (_SUBMITTED, _USER, _JOB, _DURATION, _CPU, _MEMORY, _GPUS)}  # fmt: skip
     if not columns[_SUBMITTED[0]]:
         raise ConfigError(f"{path} has no column of submissions", f"name one of {', '.join(_SUBMITTED)}")
@@ -224,23 +224,27 @@ def _json(file: io.TextIOWrapper, path: Path) -> Any:
 def _wfformat(file: io.TextIOWrapper, path: Path) -> list[Job]:
     """One workflow, submitted at once."""
     whole = _json(file, path)["workflow"]
-    ran = {str(each["id"]): each for each in (whole.get("execution") or {}).get("tasks") or ()}
+    ran = {str(task["id"]): task for task in (whole.get("execution") or {}).get("tasks") or ()}
     tasks = []
-    for each in whole["specification"]["tasks"]:
-        its = ran.get(str(each["id"]), {})
+    for task in whole["specification"]["tasks"]:
+        its = ran.get(str(task["id"]), {})
         memory = float(its.get("memoryInBytes") or 0.0) / _GIB
         lasts, cores = float(its.get("runtimeInSeconds") or 0.0), float(its.get("coreCount") or 0.0)
-        tasks.append(Task(str(each["id"]), lasts, cores, memory, needs=tuple(map(str, each.get("parents") or ()))))
+        tasks.append(Task(str(task["id"]), lasts, cores, memory, needs=tuple(map(str, task.get("parents") or ()))))
     return [Job(0.0, "", tasks)] if tasks else []
 
 
 def _of_run(path: Path) -> list[Job]:
     """The runs that a folder recorded, of a load or without one: ``pipeswarm explain``, ``import`` and ``observe``."""
     folder = RunFolder.open(path)
-    tenants = {each.run: each.tenant for each in folder.records(Submission)}
-    about = {each.object: each for each in folder.records(Event) if each.kind == "Run" and each.reason == LISTED}
+    tenants = {record.run: record.tenant for record in folder.records(Submission)}
+    about = {
+        record.object: record for record in folder.records(Event) if record.kind == "Run" and record.reason == LISTED
+    }
     jobs, tasks = dict[str, Job](), defaultdict[str, list[Task]](list)
-    for span in {(each.run, each.step, each.phase, each.attempt): each for each in folder.records(Span)}.values():
+    for span in {
+        (record.run, record.step, record.phase, record.attempt): record for record in folder.records(Span)
+    }.values():
         lasts = ((span.ended_at or span.started_at) - span.started_at) / 1e9
         if span.phase == RUN and not is_workload(span.run):
             jobs[span.run] = Job(span.started_at / 1e9, tenants.get(span.run, ""), [Task("run", lasts)])

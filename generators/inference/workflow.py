@@ -110,9 +110,9 @@ def _completed(
     complete.helpers |= draft.helpers
     complete.columns |= columns
     kinds = {str(i.get("name")): str(i.get("data_type")).upper() for i in exported["io_interface"].get("inputs") or []}
-    for found in parameters.inputs:
-        if kinds.get(found.name) == "SERIES" and found.name in complete.columns:
-            complete.columns[found.name] = {"json": _series(found.default)}
+    for parameter in parameters.inputs:
+        if kinds.get(parameter.name) == "SERIES" and parameter.name in complete.columns:
+            complete.columns[parameter.name] = {"json": _series(parameter.default)}
     return complete
 
 

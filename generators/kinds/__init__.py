@@ -13,7 +13,7 @@ __all__ = ["Kind", "KindType", "kinds"]
 @cache
 def kinds() -> Mapping[str, KindType]:
     """All kinds, by their names in a spec."""
-    found: dict[str, KindType] = {}
+    kind_types: dict[str, KindType] = {}
     for module in pkgutil.iter_modules(__path__):
-        found |= getattr(importlib.import_module(f"{__name__}.{module.name}"), "KINDS", {})
-    return found
+        kind_types |= getattr(importlib.import_module(f"{__name__}.{module.name}"), "KINDS", {})
+    return kind_types

@@ -2,7 +2,7 @@
 
 A lag adds to its own run's duration, and moves the load. A queue that works while there is work is a max-plus linear
 system, and those are non-expansive (Baccelli et al., Synchronization and Linearity, 1992, chapter 2): arrivals that are
-late by up to d delay no end by more than d. So up to 1 % of the median run duration is within what a test can tell,
+late by up to d delay no end by more than d. So up to 1 % of the median run duration is within what a test can resolve,
 unless arrivals bunch together, which the counts in windows show. Submit latency is as short as the lag: where it is an
 objective, absolute limits hold.
 """
@@ -26,7 +26,7 @@ _OF_MANY = (*LIMITS[:-1], (_RARE, "p99.9", *LIMITS[-1][2:]))
 _WINDOW_S = 1.0
 _IN_WINDOW = 10  # arrivals in a window, at least: with fewer, one that crosses its edge counts for too much
 _DISPERSION = 1.0  # of the counts around those of the schedule: 0 as scheduled, 1 if they scatter as random arrivals do
-_UNMEASURED_RATE = 2000.0  # of a bare loop, in folders that don't tell
+_UNMEASURED_RATE = 2000.0  # of a bare loop, in folders that don't record it
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _rates(timeline: Timeline, worker: Floats) -> Floats:
 
 
 def _measured(timeline: Timeline, *, answers: bool) -> float:
-    """The median duration of runs, or of `answers` where no run's end can be told; 0 if neither is known.
+    """The median duration of runs, or of `answers` where no run's end is known; 0 if neither is known.
 
     Runs that have not ended last at least until the end of the observation. With timestamps of two clocks, a short one
     may come out negative.

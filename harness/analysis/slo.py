@@ -78,8 +78,8 @@ def judge(timeline: Timeline) -> tuple[SloResult, ...]:
     Raises:
         ConfigError: an SLO can't be parsed.
     """
-    given = tuple(_judge(timeline, parse_slo(text)) for text in timeline.plan.slos)
-    return (*given, *_too_many_errors(timeline, given))
+    results = tuple(_judge(timeline, parse_slo(text)) for text in timeline.plan.slos)
+    return (*results, *_too_many_errors(timeline, results))
 
 
 def _too_many_errors(timeline: Timeline, given: tuple[SloResult, ...]) -> tuple[SloResult, ...]:
@@ -162,8 +162,8 @@ def _statistic(slo: Slo, values: Floats, over: Bools) -> SloResult:
     if unfinished:
         return _bounded(slo, value, unfinished)
     low, high = mean_interval(values)
-    found = SloResult(slo, value, slo.holds(value), low, high)
-    return _with_need(found, values.size, lambda runs: _mean_proven(slo, values, runs))
+    result = SloResult(slo, value, slo.holds(value), low, high)
+    return _with_need(result, values.size, lambda runs: _mean_proven(slo, values, runs))
 
 
 def _mean_proven(slo: Slo, values: Floats, runs: int) -> bool:
@@ -186,7 +186,7 @@ def _quantile(slo: Slo, level: float, values: Floats, over: Bools) -> SloResult:
     judged = SloResult(slo, found.value, slo.holds(found.value), found.low, found.high)
     if not over.all():
         return judged
-    holding = float(np.mean([slo.holds(each) for each in values]))
+    holding = float(np.mean([slo.holds(value) for value in values]))
     wanted = level if slo.is_upper else 1 - level
 
     def proven(runs: int) -> bool:

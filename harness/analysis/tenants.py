@@ -61,7 +61,7 @@ class Tenants:
     @property
     def worst(self) -> Tenant | None:
         """The tenant with the largest slowdown."""
-        compared = [each for each in self.tenants if each.slowdown is not None]
+        compared = [tenant for tenant in self.tenants if tenant.slowdown is not None]
         return max(compared, key=lambda each: each.slowdown or 0.0, default=None)
 
 

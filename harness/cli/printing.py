@@ -36,7 +36,7 @@ def show(arguments: argparse.Namespace, text: Callable[[], str], document: Calla
 
 
 def note(arguments: argparse.Namespace, line: str) -> None:
-    """Print a line beside the result; on stderr where stdout has a document."""
+    """Print a line in addition to the result; on stderr where stdout has a document."""
     if not arguments.quiet:
         print(for_output(line), file=sys.stderr if arguments.json else sys.stdout)
 

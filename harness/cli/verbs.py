@@ -115,8 +115,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with 2."""
-        if found := _CHOICE.search(message):
-            given, *choices = _QUOTED.findall(found[0])
+        if match := _CHOICE.search(message):
+            given, *choices = _QUOTED.findall(match[0])
             message += f"; {suggestion(given, choices).strip()}" if suggestion(given, choices) else ""
         super().error(message)
 

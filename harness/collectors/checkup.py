@@ -141,17 +141,17 @@ def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[
             return may(api, verb, right.resource, group=right.group, namespace=namespace, name=right.only)
 
         groups = {group.name for group in client.ApisApi(api).get_api_versions().groups}
-        found = [Check("cluster", State.OK, f"Kubernetes {version} at {api.configuration.host}")]
+        checks = [Check("cluster", State.OK, f"Kubernetes {version} at {api.configuration.host}")]
         rights = [right for right in (*to_load, *RIGHTS) if right.group != KARPENTER or KARPENTER in groups]
         missing = [(right, verbs) for right in rights if (verbs := [v for v in right.verbs if not allowed(right, v)])]
-        found += [_right(right, dict(missing).get(right, [])) for right in rights]
-        found.append(_right(KUBELETS, [verb for verb in KUBELETS.verbs if not allowed(KUBELETS, verb)]))
-        found += [_installed(groups), _autoscaler(groups, client.CoreV1Api(api))]
+        checks += [_right(right, dict(missing).get(right, [])) for right in rights]
+        checks.append(_right(KUBELETS, [verb for verb in KUBELETS.verbs if not allowed(KUBELETS, verb)]))
+        checks += [_installed(groups), _autoscaler(groups, client.CoreV1Api(api))]
     except (UnreachableError, ApiException, HTTPError, PipeswarmError) as error:
         cost = "nodes, pods, the artifact store, quotas and the autoscaler can't be judged"
         reason = getattr(error, "reason", "") or getattr(error, "message", "") or str(error)
         return [Check("cluster", State.LIMITED, str(reason), cost)], ""
-    return found, cluster_role(missing)
+    return checks, cluster_role(missing)
 
 
 def _right(right: Right, missing: Sequence[str]) -> Check:

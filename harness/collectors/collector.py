@@ -126,7 +126,7 @@ class ObserverSettings:
 
 @dataclass(slots=True)
 class Activity:
-    """What the collectors of the cluster and of the runs tell each other about the present; none is not observed.
+    """What the collectors of the cluster and of the runs share about the present; none is not observed.
 
     Attributes:
         runs: the test's runs so far.
@@ -153,7 +153,7 @@ class Observation:
         target: the platform.
         settings: how to reach it and its cluster.
         journal: takes the records.
-        activity: what collectors tell each other.
+        activity: what collectors share with each other.
         options: values of the collectors' own options (`OPTIONS`), by name; see `read_options`.
     """
 

@@ -86,7 +86,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """How to read a Prometheus, or what speaks its API.
+    """How to read a Prometheus, or a store with its API.
 
     Attributes:
         credentials: bearer token, a command that prints one, header fields such as a tenant's.
@@ -113,7 +113,7 @@ def explain(
 ) -> bool:
     """Fill `folder`, whose plan is written; False when it was stopped before all was read, to be called again later.
 
-    `expect` is told how many requests there will be, `over` is called after each.
+    `expect` gets the number of requests to come, `over` is called after each.
 
     Raises:
         ConfigError: a setting can't work.
@@ -186,7 +186,7 @@ class Past:
             recorder.write(Event(since_at, "Observer", PAST, reason, message, type="Warning"))
         if self._scope is None or not self._scope.known:
             return
-        with reading.structured(self._folder.path, "begin anew: pipeswarm explain --since"):
+        with reading.structured(self._folder.path, "start over: pipeswarm explain --since"):
             self._record_objects(recorder, self._scope)
             pods = {span.step for span in self._folder.records(Span)}
             for metric in self._metrics(self._scope):
@@ -225,22 +225,22 @@ class Past:
         pods, others = Pods(journal, since_at), OtherPods(journal, since_at, platform)
         shown = {span.step.rpartition("/")[2] for span in spans}
         runs = _runs_of(found, spans)
-        for each in found:
-            metadata, labels = each.manifest["metadata"], each.manifest["metadata"]["labels"]
+        for known in found:
+            metadata, labels = known.manifest["metadata"], known.manifest["metadata"]["labels"]
             if metadata["name"] in shown:
                 continue
             if run := runs.get(labels.get(WORKFLOW, "")):
                 labels.setdefault(RUN_ID, run)
-            clock.at = each.at
+            clock.at = known.at
             if labels or metadata["namespace"] in platform:
-                pods.see(each.change, each.manifest)
-                for event in each.events:
+                pods.see(known.change, known.manifest)
+                for event in known.events:
                     pods.see_event(event)
                 continue
-            alive = {**each.manifest["status"], "phase": "Running"}
-            others.see("ADDED", {**each.manifest, "status": alive})
-            if each.over:
-                others.see("DELETED", each.manifest)
+            alive = {**known.manifest["status"], "phase": "Running"}
+            others.see("ADDED", {**known.manifest, "status": alive})
+            if known.over:
+                others.see("DELETED", known.manifest)
         others.use(pods.hosts)
         if pods.runs:
             every = f"{self._scope.interval_s} s" if self._scope else "now and then"
@@ -293,8 +293,8 @@ def _runs_of(found: Sequence[Known], spans: Sequence[Span]) -> dict[str, str]:
     pods: dict[str, tuple[str, str]] = {}
     begun_at: dict[str, int] = {}
     named: dict[str, str] = {}
-    for each in found:
-        labels, life = each.manifest["metadata"]["labels"], PodLife.of(each.manifest)
+    for known in found:
+        labels, life = known.manifest["metadata"]["labels"], PodLife.of(known.manifest)
         if workflow := labels.get(WORKFLOW):
             pods[life.name] = workflow, life.task
             begun_at[workflow] = min(begun_at.get(workflow, life.created.at), life.created.at)

@@ -79,7 +79,7 @@ def count_runs(dumps: Iterable[Dump], target: Target) -> int:
         count += len(runs) if isinstance(runs, list) else 0
         if dump.kind is DumpKind.OBJECTS and isinstance(target, WatchesRuns):
             with reading.structured(dump.path, _COMPLETE):
-                count += sum(each["kind"] == workflows.KIND for each in _items(dump))
+                count += sum(item["kind"] == workflows.KIND for item in _items(dump))
     return count
 
 
@@ -87,7 +87,7 @@ def statuses_in(dumps: Iterable[Dump]) -> Iterator[Mapping[str, Any]]:
     """The statuses of the workflows in dumps that were imported."""
     for dump in dumps:
         if dump.kind is DumpKind.OBJECTS:
-            yield from (each.get("status") or {} for each in _items(dump) if each["kind"] == workflows.KIND)
+            yield from (item.get("status") or {} for item in _items(dump) if item["kind"] == workflows.KIND)
 
 
 def latest_at(dumps: Iterable[Dump]) -> int:
@@ -123,8 +123,8 @@ def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str
     known = KnownRuns(observation.plan)
     for dump in (each for each in dumps if each.kind is DumpKind.OBJECTS):
         with reading.structured(dump.path, _COMPLETE):
-            for each in _items(dump):
-                objects[str(each["kind"])].append((dump.path, each))
+            for item in _items(dump):
+                objects[str(item["kind"])].append((dump.path, item))
     for dump in dumps:
         with reading.structured(dump.path, _COMPLETE):
             if dump.kind is DumpKind.RUNS:

@@ -24,7 +24,7 @@ _FIRST_LOOK_S = 8.0  # the load waits so long at most
 _REQUESTS_EVERY = 10  # live updates
 _RESTART_S = 5.0
 _LAST_PASS_S = 20.0  # the load kills the observer after 30 s
-_WHOLE_LOOK_S = 300.0  # at everything, where nobody waits
+_WHOLE_LOOK_S = 300.0  # at everything, while no run's end is awaited
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class SourceHealth:
         return self._lost_at is not None
 
     def now(self) -> int:
-        """The current time in UTC nanoseconds, to tell when the source was asked."""
+        """The current time in UTC nanoseconds, to record when the source was asked."""
         return self._journal.now()
 
     def answered(self, *, missed: bool = True, asked_at: int | None = None) -> None:

@@ -79,7 +79,7 @@ class Capability(StrEnum):
     def sources(self, timeline: Timeline) -> str:
         """What would have shown it."""
         seen = _cluster_seen(timeline)
-        return " or ".join(_RECORDS if seen and each is Access.KUBECONFIG else each for each in self.shown_by)
+        return " or ".join(_RECORDS if seen and access is Access.KUBECONFIG else access for access in self.shown_by)
 
 
 @remembered
@@ -143,7 +143,7 @@ def _logs(timeline: Timeline) -> bool:
 
 
 def _measured(*metrics: str) -> Callable[[Timeline], bool]:
-    return lambda timeline: any(len(timeline.metric(each)) for each in metrics)
+    return lambda timeline: any(len(timeline.metric(metric)) for metric in metrics)
 
 
 _API, _CLUSTER = (Access.API,), (Access.KUBECONFIG,)

@@ -5,12 +5,12 @@ cluster does not show, and imports no other detector. It may also have:
 
 * ``USES``: other observations that it uses, with what its verdict lacks without each;
 * ``TARGETS``: the only platforms that can have this bottleneck;
-* ``EXPLAINED_BY``: findings that account for this one, with the confidence that remains beside them (0 drops it);
+* ``EXPLAINED_BY``: findings that account for this one, with the confidence that then remains (0 drops it);
 * ``OVERSTATED_EARLY``: it takes time at the beginning of runs or of a test, or later runs may show another cause: not
   judged while a test goes on and most of its runs are young, or as long as it costs little;
 * ``DOUBT``: it doubts the test, and names no cause in the platform;
 * ``BY_CATALOGUE``: its findings have the names of stated causes, and yield to the detectors of these names;
-* ``LAST_RESORT``: it speaks only where no other finding names a cause;
+* ``LAST_RESORT``: it is reported only where no other finding names a cause;
 * ``SEEN``: where it was seen right, as ``real: ROW`` of benchmarks/results/real.md, ``folder: NAME`` of
   tests/data/real_folders or ``situation: NAME`` of tests/data/situations; without it, its findings are previews;
 * ``FAULTS``: the simulator's faults that inject it, or ``NOT_INJECTED``: why none does.
@@ -45,7 +45,7 @@ class Detector(Protocol):
     NEEDS: Sequence[str]
 
     def detect(self, timeline: Timeline) -> list[Finding]:
-        """What speaks for it, strongest first; empty when nothing does.
+        """What supports it, strongest first; empty when nothing does.
 
         Raises:
             CannotJudgeError: what was observed is not enough.

@@ -48,7 +48,7 @@ def diagnose(timeline: Timeline, *, going_on: bool = False) -> Diagnosis:
 
     Args:
         timeline: what was observed.
-        going_on: the test goes on: what early runs overstate is not judged while most runs are young,
+        going_on: the test goes on: what early runs exaggerate is not judged while most runs are young,
             or as long as it costs little.
     """
     asked = [detector for detector in detectors() if _applies(detector, timeline.plan.target)]
@@ -76,15 +76,15 @@ def diagnose(timeline: Timeline, *, going_on: bool = False) -> Diagnosis:
     explained_by = {row.name: dict.fromkeys(row.yields_to, 0.0) for row in timeline.catalogue.rows}
     explained_by |= {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
     kept = _without_last_resorts([*unexplained(findings, explained_by)], asked)
-    placed = ranked(_with_status(each, asked, timeline) for each in kept)
-    left = tuple(each for each in not_judged if each.name not in told)
+    placed = ranked(_with_status(finding, asked, timeline) for finding in kept)
+    left = tuple(judged for judged in not_judged if judged.name not in told)
     return Diagnosis(validity(timeline), placed, left, tuple(with_less))
 
 
 def _with_status(finding: Finding, asked: Sequence[Detector], timeline: Timeline) -> Finding:
     """Built-in findings are previews until they were seen right; a user's rows and detectors are the user's own."""
     of_row = timeline.catalogue.named(finding.name)
-    mine = next((each for each in asked if finding.name == each.NAME), None)
+    mine = next((detector for detector in asked if finding.name == detector.NAME), None)
     if mine is not None and not getattr(mine, "BY_CATALOGUE", False):
         if getattr(mine, "DOUBT", False):
             return replace(finding, status=DOUBT)
@@ -96,7 +96,9 @@ def _with_status(finding: Finding, asked: Sequence[Detector], timeline: Timeline
 
 def _without_last_resorts(findings: Sequence[Finding], asked: Sequence[Detector]) -> tuple[Finding, ...]:
     """The findings; those of last resort only where nothing else names a cause."""
-    last, doubts = ({each.NAME for each in asked if getattr(each, kind, False)} for kind in ("LAST_RESORT", "DOUBT"))
+    last, doubts = (
+        {detector.NAME for detector in asked if getattr(detector, kind, False)} for kind in ("LAST_RESORT", "DOUBT")
+    )
     named = any(finding.name not in last | doubts for finding in findings)
     return tuple(finding for finding in findings if not named or finding.name not in last)
 
@@ -140,7 +142,7 @@ def _lasting(findings: Sequence[Finding]) -> Sequence[Finding]:
     """The findings that are likely to last; raise `CannotJudgeError` where there are only others."""
     kept = [finding for finding in findings if finding.severity >= _LASTS]
     if findings and not kept:
-        raise CannotJudgeError("there are signs of it, which cost too little so far to tell whether they last")
+        raise CannotJudgeError("there are signs of it, which cost too little so far to show whether they last")
     return kept
 
 

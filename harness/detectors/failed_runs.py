@@ -22,7 +22,7 @@ RUN_LABELS = {"kfp": "pipeline/runid", "argo": "workflows.argoproj.io/workflow"}
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Failures whose messages match none of the known causes."""
-    stated = {run for each in causes(timeline) if each.row and told(each.row) for run in each.failed}
+    stated = {run for cause in causes(timeline) if cause.row and told(cause.row) for run in cause.failed}
     if any(adapter_failures(timeline)):
         stated |= failed_for(timeline, "runtime-error", "runtime-call-failed")
     unexplained = [f for f in failures(timeline) if f.row not in stated]

@@ -7,12 +7,12 @@ from harness.detectors.detector import MOST_SLOWED, slowed
 from harness.model.effects import Effects, Prediction
 from harness.model.findings import DOUBT, PREVIEW, STABLE, Finding
 
-# By finding: the findings that account for it, and the confidence that remains beside them.
+# By finding: the findings that account for it, and the confidence that remains where those are found.
 Explanations = Mapping[str, Mapping[str, float]]
 
 
 _UNLIKELY = 0.2  # confidence below which a finding never comes before others, however costly
-_COMPARABLE = 0.5  # of what a preview costs: a trifle that is certain is no better start
+_COMPARABLE = 0.5  # of what a preview costs: a certain but minor cost is no better start
 _LIKELY = 0.5  # confidence from which a finding explains others
 
 
@@ -27,7 +27,7 @@ def ranked(findings: Iterable[Finding], effects: Effects | None = None) -> tuple
     fixes = effects.fixes if effects is not None else {}
     by_cost = sorted(findings, key=_place)
     causes = iter(sorted(filter(_is_cause, by_cost), key=lambda each: _place(each, fixes.get(each.name))))
-    return _stable_first(tuple(next(causes) if _is_cause(each) else each for each in by_cost))
+    return _stable_first(tuple(next(causes) if _is_cause(finding) else finding for finding in by_cost))
 
 
 def _is_cause(finding: Finding) -> bool:
@@ -47,12 +47,12 @@ def _stable_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         return findings
     least = _COMPARABLE * findings[0].severity
     stable = (each for each in findings if each.status == STABLE and each.severity >= least)
-    found = next((each for each in stable if each.confidence >= findings[0].confidence), findings[0])
-    return found, *(each for each in findings if each is not found)
+    finding = next((each for each in stable if each.confidence >= findings[0].confidence), findings[0])
+    return finding, *(each for each in findings if each is not finding)
 
 
 def unexplained(findings: Sequence[Finding], explained_by: Explanations) -> Iterator[Finding]:
-    """The findings, less sure beside likely ones that explain them; without those that one of these fully explains."""
+    """The findings, less sure where likely ones explain them; without those that one of these fully explains."""
     present = {finding.name for finding in findings if finding.confidence >= _LIKELY}
     for finding in findings:
         remaining = [left for cause, left in explained_by.get(finding.name, {}).items() if cause in present]

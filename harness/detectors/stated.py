@@ -45,12 +45,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     found.sort(key=lambda each: (-each.severity, each.title))
     if not found and not timeline.answers_are_results and not Capability.PODS.observed(timeline):
         raise CannotJudgeError(Capability.PODS.reason(timeline))
-    unknown = [each for each in found if each.name == UNKNOWN]
-    return [each for each in found if each.name != UNKNOWN or each in unknown[:_MOST_UNKNOWN]]
+    unknown = [finding for finding in found if finding.name == UNKNOWN]
+    return [finding for finding in found if finding.name != UNKNOWN or finding in unknown[:_MOST_UNKNOWN]]
 
 
 def _elsewhere(cause: Cause, *, waits: bool) -> bool:
-    """Whether other detectors speak of it: nodes that lack room, steps and stores that failed without a cause."""
+    """Whether other detectors cover it: nodes that lack room, steps and stores that failed without a cause."""
     row = cause.row
     if row is None or row.nodes_help:
         return row is not None
@@ -67,7 +67,7 @@ def _of(timeline: Timeline, cause: Cause) -> Iterator[Finding]:
     if _elsewhere(cause, waits=waits):
         return
     if cause.row is None and not (waits or cause.stuck):
-        return  # runs that failed with unknown words are told by their messages
+        return  # runs that failed with unknown texts are reported by their messages
     if not (waits or stuck or cause.failed or cause.refused or (cause.stuck and cause.row)):
         return
     costs = [

@@ -23,7 +23,7 @@ NAME = "unexplained-wait"
 SEEN = ("folder: a5-quota6",)
 NEEDS = (Capability.RUNS,)
 LAST_RESORT = True
-NOT_INJECTED = "it stands for what no other detector explains"
+NOT_INJECTED = "it is the rest, which no other detector explains"
 
 # Phases in which a run makes no progress.
 WAITING = (SUBMIT, CONTROLLER, UNSCHEDULABLE, PROVISIONING, SCHEDULING, PULLING, STARTING, PUBLISHING)
@@ -46,7 +46,7 @@ def _grown(timeline: Timeline) -> list[Finding]:
     if split.row.size < FEW_RUNS:
         return []
     order = np.argsort(split.row, kind="stable")
-    early, late = (float(each.mean()) for each in quarters(split.total[order]))
+    early, late = (float(quarter.mean()) for quarter in quarters(split.total[order]))
     if not (late >= MIN_GROWTH * early and late - early >= MIN_S):  # one of them may not be a number
         return []
     first, last = zip(*(quarters(split.of(phase)[order]) for phase in RUN_PHASES), strict=True)
@@ -103,4 +103,4 @@ def _finding(timeline: Timeline, title: str, evidence: Evidence, share: float) -
 def _unseen(timeline: Timeline) -> list[str]:
     """Why some kinds of observations are missing that the platform could show."""
     kinds = _OF_SERVICES if timeline.answers_are_results else _OF_PODS
-    return [each.reason(timeline) for each in kinds if not each.observed(timeline)]
+    return [kind.reason(timeline) for kind in kinds if not kind.observed(timeline)]

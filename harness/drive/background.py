@@ -1,4 +1,4 @@
-"""The processes beside a running test: its observer, restarted if it dies, and its live diagnosis."""
+"""The processes that accompany a running test: its observer, restarted if it dies, and its live diagnosis."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a session is told (`Event`) and what it asks for (`Command`)."""
+"""A session's inputs (`Event`) and outputs (`Command`)."""
 
 from dataclasses import dataclass
 
@@ -162,7 +162,7 @@ class SendMore:
 class StopGenerator:
     """Send nothing more; what was not sent is missed because of `why`.
 
-    With `at_once` nobody waits for open requests any more: they are booked as unanswered.
+    With `at_once` open requests are no longer waited for: they are recorded as unanswered.
     """
 
     why: str

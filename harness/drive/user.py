@@ -26,7 +26,7 @@ class PipelineUser(User):  # type: ignore[misc]  # Locust's classes carry no typ
     """Declares a load test of one platform: a subclass names it and is wired to Locust's events.
 
     `platform` is the name of a target: a module of `harness.targets`, an entry point of ``pipeswarm.targets``, or a
-    module beside the locustfile. One user is enough, because arrivals come from the schedule.
+    module in the locustfile's folder. One user is enough, because arrivals come from the schedule.
     """
 
     abstract = True

@@ -89,7 +89,7 @@ def config_of(given: Sequence[str]) -> Path | None:
 
 
 def pairs(given: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Options and their texts as far as they can be told without knowing the options: None is no text."""
+    """Options and their texts as far as they can be parsed without knowing the options: None is no text."""
     for place, word in enumerate(given):
         if word.startswith("-"):
             name, joined, text = word.partition("=")

@@ -21,10 +21,10 @@ class ClusterTest:
         image: with Pipeswarm, as the Dockerfile builds it.
         target: the platform, as for ``pipeswarm load``.
         inputs: options and files.
-        workers: load generators beside the master; 0 is a single process.
+        workers: load generators in addition to the master; 0 is a single process.
         secret: that master and workers share; "" without workers.
         account: service account of the pods.
-        rules: what it may do in the Job's namespace beside looking, for as long as the Job exists.
+        rules: what it may do in the Job's namespace besides reading, for as long as the Job exists.
         secrets: names of Secrets whose keys become environment variables.
         kubeflow_token: give the pods their account's token for Kubeflow Pipelines.
         volume: PersistentVolumeClaim for the run folder; "" keeps it in the pod.

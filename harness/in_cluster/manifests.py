@@ -43,7 +43,7 @@ def job(test: ClusterTest) -> Manifest:
 
 
 def belongings(test: ClusterTest) -> list[Manifest]:
-    """What the Job needs beside itself; they are removed with it."""
+    """What the Job needs in addition to itself; removed with it."""
     made = permission(test.name, test.namespace, test.account, test.rules) if test.rules else []
     made += [_files(test)] if test.inputs.files else []
     return [*made, _secret(test), _service(test), _workers(test)] if test.workers else made

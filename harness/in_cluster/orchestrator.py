@@ -20,7 +20,7 @@ from harness.prepare.settings import Settings
 
 NAME = "pipeswarm-orchestrator"
 SCENARIOS = "scenarios"  # the pipeline's parameter: the scenarios as a text, or their address
-# A parameter is an argument of the step's launcher, beside others in one text, and Linux takes at most 128 KiB for one.
+# A parameter is an argument of the step's launcher, with others in one text, and Linux takes at most 128 KiB for one.
 _MOST_CHARACTERS = 96 * 2**10
 _MOST_BYTES = 2**26  # of the scenarios
 _STEP = ("python", "-m", "harness.cli.loading.in_pod", "orchestrate")

@@ -48,7 +48,7 @@ def run(command: Sequence[str]) -> int:
     if asked.is_set():  # while it was started
         process.send_signal(signal.SIGINT)
     code = process.wait()
-    return code if code >= 0 else 128 - code  # as a shell tells a signal
+    return code if code >= 0 else 128 - code  # as a shell reports a signal
 
 
 def keep(state: Path, keep_s: float, stop: threading.Event) -> bool:

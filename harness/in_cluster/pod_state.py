@@ -37,7 +37,10 @@ def state_of(pod: Mapping[str, Any] | None) -> PodState:
     if pod is None:
         return PodState(Step.WAITING, "no pod yet")
     status = pod.get("status") or {}
-    containers = {each["name"]: each.get("state") or {} for each in status.get("containerStatuses") or ()}
+    containers = {
+        containerstatuse["name"]: containerstatuse.get("state") or {}
+        for containerstatuse in status.get("containerStatuses") or ()
+    }
     load = containers.get(LOAD, {})
     if "terminated" in load:
         return _ended(load["terminated"])

@@ -55,7 +55,7 @@ def start(api: Any, test: ClusterTest, account: Sequence[Manifest]) -> "RunningT
 def follow(
     test: "RunningTest", write: Callable[[str], None], say: Callable[[str], None], pause: Callable[[float], None]
 ) -> PodState:
-    """Pass on the load's log line by line until it has ended or can't start; `say` is told why it waits.
+    """Pass on the load's log line by line until it has ended or can't start; `say` gets the reason why it waits.
 
     A cluster that does not answer is asked again: the test goes on without us.
 

@@ -39,7 +39,7 @@ class Prediction:
             run's end; cost only where prices are known.
         failed: share of the runs that would be lost, and that were lost.
         binds: what limits the runs then.
-        simulated: what stands for a finding's fix; "" for other changes.
+        simulated: the change that models a finding's fix; "" for other changes.
         tenants: by tenant, mean_s and p95_s of its runs.
         most_per_node: most pods on one node at once then, and as recorded.
         fairness: Jain's index of the tenants' speeds then, and as recorded; none where they can't be compared.
@@ -57,7 +57,7 @@ class Prediction:
     @property
     def unchanged(self) -> bool:
         """Whether the model does exactly the same: then it does not have what the change removes."""
-        return self.failed[0] == self.failed[1] and all(each.value == each.now for each in self.figures.values())
+        return self.failed[0] == self.failed[1] and all(figure.value == figure.now for figure in self.figures.values())
 
     @property
     def saved(self) -> float:

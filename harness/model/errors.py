@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The exit codes of every Pipeswarm process; `meaning` is printed beside them."""
+    """The exit codes of every Pipeswarm process; `meaning` is printed with them."""
 
     OK = 0
     BUG = 1

@@ -13,7 +13,7 @@ _LOOKS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One observed fact that speaks for a finding: a sentence, the number in it, and where it can be looked up."""
+    """One observed fact that supports a finding: a sentence, the number in it, and where it can be looked up."""
 
     statement: str
     value: float | None = None
@@ -49,12 +49,12 @@ class Finding:
     @property
     def looks(self) -> tuple[str, ...]:
         """The commands that only show something."""
-        return tuple(each for each in self.commands if _LOOKS.fullmatch(each))
+        return tuple(command for command in self.commands if _LOOKS.fullmatch(command))
 
     @property
     def changes(self) -> tuple[str, ...]:
         """The commands that change or restart something, or that may."""
-        return tuple(each for each in self.commands if not _LOOKS.fullmatch(each))
+        return tuple(command for command in self.commands if not _LOOKS.fullmatch(command))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,16 @@ _OR = " or "
 def by_sources(judgements: Iterable[NotJudged | JudgedWithLess]) -> dict[str, list[str]]:
     """The names of detectors by the sources of what they lacked; under "" those that lacked nothing."""
     found: dict[str, list[str]] = {}
-    for each in judgements:
-        found.setdefault(_all_of(dict.fromkeys(lack.sources for lack in each.lacked)), []).append(each.name)
+    for judgement in judgements:
+        found.setdefault(_all_of(dict.fromkeys(lack.sources for lack in judgement.lacked)), []).append(judgement.name)
     return found
 
 
 def _all_of(sources: Iterable[str]) -> str:
     """What shows everything, where each of `sources` is one way or several: "A, and B or C"."""
-    ways = {each: frozenset(each.split(_OR)) for each in sources}
+    ways = {source: frozenset(source.split(_OR)) for source in sources}
     # "A or B" goes without saying where A is needed anyway.
-    needed = [each for each in ways if not any(other < ways[each] for other in ways.values())]
+    needed = [way for way in ways if not any(other < ways[way] for other in ways.values())]
     return (", and " if any(_OR in each for each in needed) else " and ").join(needed)
 
 
@@ -115,7 +115,7 @@ class Validity:
 
     @property
     def valid(self) -> bool:
-        """True when nothing speaks against it."""
+        """True when nothing contradicts it."""
         return not self.reasons
 
 

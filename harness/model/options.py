@@ -74,7 +74,7 @@ class Option:
         return f"{self.help} (default: {self.default})" if self.default else self.help
 
     def text(self, given: object) -> str | bool:
-        """What was `given`, a text or a switch's state; a blank text stands for the default."""
+        """What was `given`, a text or a switch's state; a blank text means the default."""
         return bool(given) if isinstance(self.default, bool) else str(given or "").strip() or self.default
 
     def read(self, given: object, label: str = "") -> Any:
@@ -127,7 +127,7 @@ def _short(text: str) -> str:
 
 def with_defaults(options: Iterable[Option], defaults: Mapping[str, str]) -> tuple[Option, ...]:
     """The options, with other defaults for some by name."""
-    return tuple(replace(each, default=defaults.get(each.name, each.default)) for each in options)
+    return tuple(replace(option, default=defaults.get(option.name, option.default)) for option in options)
 
 
 def parse_pair(text: str) -> tuple[str, str]:

@@ -21,7 +21,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ObserverPlan:
-    """What is observed beside the runs, and how it is reached; never a token, key or password.
+    """What is observed in addition to the runs, and how it is reached; never a token, key or password.
 
     Attributes:
         platform_namespaces: where the platform itself runs, with its artifact store.

@@ -129,6 +129,6 @@ def _digest(packed: dict[str, Any]) -> str:
 
 
 def _target_digest(name: str) -> str:
-    """The SHA-256 of the target's file: it may be the user's own module, beside the locustfile."""
+    """The SHA-256 of the target's file: it may be the user's own module, in the locustfile's folder."""
     file = getattr(find(name), "__file__", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""

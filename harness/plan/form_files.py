@@ -75,7 +75,7 @@ class FormFiles:
             ConfigError: its name is not that of a data file, or it can't be written.
         """
         plain = PurePath(re.sub(r"[^\w.-]+", "-", name).lstrip(".-"))
-        known = sorted({each for suffixes in _SUFFIXES.values() for each in suffixes})
+        known = sorted({suffix for suffixes in _SUFFIXES.values() for suffix in suffixes})
         if plain.suffix.lower() not in known:
             raise ConfigError(f"'{plain}' can't be uploaded", f"files are: {', '.join(known)}")
         try:

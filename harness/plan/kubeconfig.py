@@ -36,7 +36,7 @@ _NOT_PASSED = (
 class Access:
     """An API server, and what it asks for: a bearer token, or a client's certificate with its key; texts in PEM.
 
-    `token_expires_s` is in seconds since 1970, None where nobody says.
+    `token_expires_s` is in seconds since 1970, None where it is not known.
     """
 
     host: str
@@ -73,7 +73,7 @@ class Route:
 
 
 def names_kubeconfig(host: str) -> bool:
-    """Whether a ``--host`` stands for a cluster of the kubeconfig, or a service in it."""
+    """Whether a ``--host`` means a cluster of the kubeconfig, or a service in it."""
     return host == HOST or is_kube_service(host)
 
 
@@ -116,7 +116,7 @@ def _asked(*what: str) -> str:
 
 
 def resolved(plan: Plan) -> Plan:
-    """A plan whose host stands for a cluster of the kubeconfig, with the address; other plans are returned as they are.
+    """A plan whose host means a cluster of the kubeconfig, with the address; other plans are returned as they are.
 
     ``--host kubeconfig`` becomes the server's address, with the context's namespace where none is given; the port of a
     service is looked up, and whether this account may use its proxy.
@@ -128,7 +128,7 @@ def resolved(plan: Plan) -> Plan:
         return plan
     context = plan.observer.kube_context
     if is_kube_service(plan.host):
-        KubeService.parse(plan.host)  # offline: a mistyped one is told at once
+        KubeService.parse(plan.host)  # offline: a mistyped one is reported at once
         access = read_access(context)
         options = {**plan.target_options, CLUSTER: access.host}
         return replace(plan, host=_asked("service", context, plan.host), target_options=options)

@@ -162,8 +162,8 @@ def groups(platform: Platform) -> dict[str, tuple[Option, ...]]:
     load = named("schedule") + schedule_options() + tuple(platform.OPTIONS[:1]) + named("scenarios", "slo")
     installation = named("simulate", "fault", "namespace") + OBSERVER
     of_groups = {"Load": load, "Platform": installation, "Pipeline": tuple(platform.OPTIONS[1:]), "Web UI": WEB}
-    placed = {each.name for options in (load, installation) for each in options}
-    limits = tuple(each for each in LOAD if each.name not in placed)
+    placed = {option.name for options in (load, installation) for option in options}
+    limits = tuple(option for option in LOAD if option.name not in placed)
     return {
         title: with_defaults(options, platform.DEFAULTS)
         for title, options in {**of_groups, "Records and limits": limits}.items()
@@ -192,8 +192,8 @@ def check_texts(options: argparse.Namespace, platform: Platform) -> None:
     Raises:
         ConfigError: naming the option whose text can't be parsed.
     """
-    for each in declared(platform):
-        each.read(getattr(options, each.dest, None))
+    for option in declared(platform):
+        option.read(getattr(options, option.dest, None))
 
 
 def register(parser: Any, platform: Platform) -> None:
@@ -279,7 +279,7 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
         ConfigError: naming the option whose text can't be parsed.
     """
     known = declared(platform)
-    texts = {each.name: each.text(getattr(options, each.dest, None)) for each in known}
+    texts = {option.name: option.text(getattr(options, option.dest, None)) for option in known}
     host = host.strip().rstrip("/") or own_host(platform, {name: str(text) for name, text in texts.items()})
     given = _read((SCHEDULE, *LOAD, *OBSERVER, *platform.OPTIONS), texts)
     own = find_kind(given["schedule"]).OPTIONS
@@ -292,7 +292,7 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
     schedule = _schedule(given["schedule"], values)
     if isinstance(schedule, Replay) and given["scenarios"] is None:
         given["scenarios"] = scenarios_of(Path(schedule.source))
-    idle = {each.name for each in schedule_options()} - {each.name for each in own}
+    idle = {schedule_option.name for schedule_option in schedule_options()} - {option.name for option in own}
     return Settings(
         host=host,
         schedule=schedule,
@@ -306,8 +306,10 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
         most_runs=None if given["yes"] or not host else given["max-runs"],
         verify_tls=not given["insecure"],
         observer=observer_plan(given),
-        target={each.name: str(texts[each.name]) for each in (*platform.OPTIONS, *named("namespace"))},
-        ignored=tuple(f"--{each.name}" for each in known if each.name in idle and texts[each.name] != each.default),
+        target={option.name: str(texts[option.name]) for option in (*platform.OPTIONS, *named("namespace"))},
+        ignored=tuple(
+            f"--{option.name}" for option in known if option.name in idle and texts[option.name] != option.default
+        ),
         assumed=assumed_units((*own, *LOAD), texts, given["slo"]),
         users=values["users"],
         traced=bool(getattr(options, "otel", False)),  # Locust's own
@@ -320,7 +322,9 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
 def assumed_units(options: Iterable[Option], texts: Mapping[str, str | bool], slos: Iterable[Slo]) -> tuple[str, ...]:
     """How rates, durations and limits of objectives were read that have no unit; 0 needs none."""
     bare = [
-        (f"--{each.name}", str(texts[each.name]), _ASSUMED[each.parse]) for each in options if each.parse in _ASSUMED
+        (f"--{option.name}", str(texts[option.name]), _ASSUMED[option.parse])
+        for option in options
+        if option.parse in _ASSUMED
     ]
     bare += [(f"'{slo.text}'", re.split(r"[<>]=?", slo.text)[-1].strip(), slo.unit) for slo in slos if slo.unit]
     return tuple(f"{name} is read as {text}{unit}" for name, text, unit in bare if _is_bare(text))
@@ -342,15 +346,15 @@ _AS_GIVEN = (
 
 
 def _read(options: Iterable[Option], texts: Mapping[str, str | bool]) -> dict[str, Any]:
-    return {each.name: each.read(texts[each.name]) for each in options}
+    return {option.name: option.read(texts[option.name]) for option in options}
 
 
 def _schedule_values(options: Iterable[Option], texts: Mapping[str, str | bool]) -> dict[str, Any]:
     """The values of a schedule's options; that of a file is a `Document`, or none."""
     values = _read(options, texts)
-    for each in options:
-        if each.file:
-            values[each.name] = read_document(Path(values[each.name]), each.file) if values[each.name] else None
+    for option in options:
+        if option.file:
+            values[option.name] = read_document(Path(values[option.name]), option.file) if values[option.name] else None
     return values
 
 

@@ -37,5 +37,5 @@ def _texts(observer: ObserverPlan) -> dict[str, list[str]]:
     one_each = (observer.kube_context, observer.prometheus, observer.store_probe)
     kube_context, prometheus, store_probe = ([text] if text else [] for text in one_each)
     pairs = (observer.metrics, observer.collector_options)
-    metrics, collector_option = ([f"{name}={value}" for name, value in each] for each in pairs)
+    metrics, collector_option = ([f"{name}={value}" for name, value in pair] for pair in pairs)
     return dict(zip(REACHING, (kube_context, prometheus, metrics, store_probe, collector_option), strict=True))

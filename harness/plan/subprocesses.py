@@ -1,4 +1,4 @@
-"""Runs our own modules as processes: with ``-P``, so that no file beside a locustfile shadows a package."""
+"""Runs our own modules as processes: with ``-P``, so that no file in a locustfile's folder shadows a package."""
 
 import subprocess
 import sys

@@ -14,7 +14,7 @@ def hint(said: str, host: str, proxy: Proxy | None) -> str:
     if "CERTIFICATE_REQUIRED" in said or "HANDSHAKE_FAILURE" in said:
         return "if it asks for a client's certificate, give one with --client-certificate"
     if "[SSL" in said:
-        return "if it speaks plain HTTP, give --host http://…: without a scheme it is https"
+        return "if it serves plain HTTP, give --host http://…: without a scheme it is https"
     if proxy is None:
         assumed = "" if "://" in host else f" Without a scheme it is read as https://{host}"
         return f"is --host right, and is the platform running?{assumed}"

@@ -60,12 +60,12 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     prepared = platform.prepare(settings.target, simulated=not settings.host)
     if settings.host and not prepared.options.get("namespace") and (namespace := default_namespace(platform)):
         prepared = replace(prepared, options={**prepared.options, "namespace": namespace})
-    given, scenarios = settings.scenarios, None
-    if given and prepared.inputs is not None:
-        scenarios = tuple(read_scenarios(given, prepared.inputs, settings.param_mode))
-    elif given and not given.is_file():
+    path, scenarios = settings.scenarios, None
+    if path and prepared.inputs is not None:
+        scenarios = tuple(read_scenarios(path, prepared.inputs, settings.param_mode))
+    elif path and not path.is_file():
         raise ConfigError(
-            f"{given} can't be read: there is no such file", f"create it: generate-scenarios --n 100 -o {given}"
+            f"{path} can't be read: there is no such file", f"create it: generate-scenarios --n 100 -o {path}"
         )
     if settings.per_scenario is None or scenarios is not None:
         guard(settings, settings.arrivals(len(scenarios or ())))
@@ -150,8 +150,8 @@ def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list
 
 def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
     settings = checked.settings
-    if given := settings.scenarios:
-        return list(checked.scenarios or read_scenarios(given, inputs, settings.param_mode)), _table(given)
+    if path := settings.scenarios:
+        return list(checked.scenarios or read_scenarios(path, inputs, settings.param_mode)), _table(path)
     count = max(min(settings.arrivals(), _MOST_GENERATED), 1)
     with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
         pipeline, out = Path(place) / PIPELINE, Path(place) / SCENARIOS

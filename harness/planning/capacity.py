@@ -127,12 +127,12 @@ def _simulator(sources: Sequence[Path], profile: str, workers: Workers | DaskWor
         raise ConfigError("--simulator is calibrated on one run folder", "give one run folder with --from")
     timeline, folder = timeline_of(folders[0]), RunFolder.open(folders[0])
     test = recorded_test(folder, timeline)
-    found = identify(timeline, test, load_profile(profile))
-    if found.reproduction.misfits:
+    identified = identify(timeline, test, load_profile(profile))
+    if identified.reproduction.misfits:
         raise ConfigError(
-            f"{folders[0].name}: {found.reproduction}", "leave --simulator out: the fitted model answers then"
+            f"{folders[0].name}: {identified.reproduction}", "leave --simulator out: the fitted model answers then"
         )
-    return CalibratedSimulator(found.profile, test.package, found.reproduction.within, workers)
+    return CalibratedSimulator(identified.profile, test.package, identified.reproduction.within, workers)
 
 
 def _eviction_factor(evictions: Evictions, source: Source) -> tuple[float, str]:

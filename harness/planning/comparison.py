@@ -72,17 +72,19 @@ def compare_variants(measured: Measurements, *, paired: bool | None, primary: st
         ConfigError: no metric was measured for two variants at the same scale, or not the primary one.
     """
     paired = measured.interleaved if paired is None else paired
-    found = compare(measured.rows, np.random.default_rng(_SEED), paired=paired, primary=primary or measured.primary)
-    if not found:
+    comparisons = compare(
+        measured.rows, np.random.default_rng(_SEED), paired=paired, primary=primary or measured.primary
+    )
+    if not comparisons:
         raise ConfigError("there is nothing to compare", "measure two variants by the same metric at the same scale")
-    if primary and not found[0].primary:
-        names = ", ".join(f"'{name}'" for name in dict.fromkeys(c.metric for c in found))
+    if primary and not comparisons[0].primary:
+        names = ", ".join(f"'{name}'" for name in dict.fromkeys(c.metric for c in comparisons))
         raise ConfigError(f"'{primary}' was not measured for two variants", f"name one of these: {names}")
     differ = len(set(measured.schedules.values())) > 1
     relevant = [m for m in measured.rows if not (differ and m.metric in OF_THE_SCHEDULE) and not is_of_phase(m.metric)]
     return Compared(
         primary or measured.primary,
-        found,
+        comparisons,
         gains(measured.rows, measured.schedules) if differ else (),
         recommend(relevant, np.random.default_rng(_SEED), paired=paired),
         measured.warnings,

@@ -32,9 +32,9 @@ def set_nodes(cluster: Cordoning, pool: str, count: int, timeout_s: float) -> No
     """
     until = time.monotonic() + timeout_s
     while True:
-        nodes = [each for each in cluster.nodes() if each.node.pool == pool]
-        nodes.sort(key=lambda each: (each.node.created_at, each.node.name))
-        ready = [each.node.name for each in nodes if each.node.ready_at is not None]
+        nodes = [node for node in cluster.nodes() if node.node.pool == pool]
+        nodes.sort(key=lambda node: (node.node.created_at, node.node.name))
+        ready = [node.node.name for node in nodes if node.node.ready_at is not None]
         if len(ready) >= count:
             break
         if time.monotonic() > until:
@@ -43,7 +43,7 @@ def set_nodes(cluster: Cordoning, pool: str, count: int, timeout_s: float) -> No
                 "enlarge the pool: nodes are only cordoned, never added",
             )
         time.sleep(_POLL_S)
-    for each in nodes:
-        cordoned = each.node.name not in ready[:count]
-        if each.cordoned != cordoned:
-            cluster.cordon(each.node.name, cordoned=cordoned)
+    for node in nodes:
+        cordoned = node.node.name not in ready[:count]
+        if node.cordoned != cordoned:
+            cluster.cordon(node.node.name, cordoned=cordoned)

@@ -108,12 +108,12 @@ def answers(experiment: Experiment, results: Sequence[Result]) -> tuple[Answer, 
 
 def _tallies(series: Series, results: Sequence[Result]) -> dict[int, Tally]:
     """A search's results by the candidate's index."""
-    found: dict[int, Tally] = {}
+    tallies: dict[int, Tally] = {}
     for result in results:
         if (value := series.candidate(result.point)) is not None:
             at = series.candidates.index(value)
-            found[at] = found.get(at, Tally()).after(passed=result.met)
-    return found
+            tallies[at] = tallies.get(at, Tally()).after(passed=result.met)
+    return tallies
 
 
 def _search(experiment: Experiment, series: Series) -> Search:

@@ -131,30 +131,30 @@ def read_experiment(path: Path) -> ExperimentFile:
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give the experiment's YAML file") from error
     document = parse_yaml(reading.as_text(text, path), str(path))
-    given = document.typed(_Written)
-    for slo in given.slos:
+    written = document.typed(_Written)
+    for slo in written.slos:
         parse_slo(slo)
-    if given.question is not Question.GRID and not given.slos:
+    if written.question is not Question.GRID and not written.slos:
         raise ConfigError(f"{path}: a search needs 'slos'", "for example ['max(run.duration) < 30m']")
-    name = given.name or path.stem
+    name = written.name or path.stem
     if not _FOLDER_NAME.fullmatch(name):
         raise document.error(("name",), f"'{name[:100]}' can't be a folder's name", "use letters, digits, - and _")
-    _check_hooks(document, given.hooks)
-    variants = {name: dict(more or {}) for name, more in given.variants.items()}
+    _check_hooks(document, written.hooks)
+    variants = {name: dict(more or {}) for name, more in written.variants.items()}
     experiment = Experiment(
-        given.question, tuple(variants), given.loads, given.nodes, given.repetitions, given.order, given.seed,
-        _unit(given.simulate, variants),
+        written.question, tuple(variants), written.loads, written.nodes, written.repetitions, written.order,
+        written.seed, _unit(written.simulate, variants),
     )  # fmt: skip
     return ExperimentFile(
         name=name,
         experiment=experiment,
-        slos=given.slos,
-        simulate=given.simulate,
-        pipeline=path.parent / given.pipeline if given.pipeline else None,
-        locustfile=path.parent / given.locustfile,
-        options=given.options,
+        slos=written.slos,
+        simulate=written.simulate,
+        pipeline=path.parent / written.pipeline if written.pipeline else None,
+        locustfile=path.parent / written.locustfile,
+        options=written.options,
         variants=variants,
-        hooks=given.hooks,
+        hooks=written.hooks,
         digest=hashlib.sha256(text).hexdigest(),
     )
 
@@ -180,5 +180,5 @@ def _check_hooks(document: Document, hooks: Hooks) -> None:
         for _, each, form, conversion in found:
             if each is not None and (each not in _PLACEHOLDERS or form or conversion):
                 shown = f"{each}{f'!{conversion}' if conversion else ''}{f':{form}' if form else ''}"
-                known = " ".join(f"{{{each}}}" for each in _PLACEHOLDERS)
+                known = " ".join(f"{{{placeholder}}}" for placeholder in _PLACEHOLDERS)
                 raise document.error(path, f"{{{shown[:100]}}} can't be filled in", f"placeholders are {known}")

@@ -61,7 +61,7 @@ class NodePoolTrials:
         self._exchange = exchange
         self._report = report
         self.pool = settings.pool or self._only_pool()
-        if any(each.node.virtual for each in self._nodes()):
+        if any(node.node.virtual for node in self._nodes()):
             raise ConfigError(
                 f"'{self.pool}' is a virtual node: it takes any number of jobs, and each pod is charged by itself",
                 "give --pool NAME of a pool of machines",
@@ -71,8 +71,8 @@ class NodePoolTrials:
         prepared = kfp.prepare(texts, simulated=settings.pipeline is None)
         self.package = prepared.package or b""
         options = dict(prepared.options)
-        found = kfp.KfpTarget(options, package=prepared.package).set_up(exchange)
-        self._target = kfp.KfpTarget(options | dict(found.options), since=time.time_ns())
+        set_up = kfp.KfpTarget(options, package=prepared.package).set_up(exchange)
+        self._target = kfp.KfpTarget(options | dict(set_up.options), since=time.time_ns())
         self._trials = 0
         self._waiting_elsewhere = ""  # the scheduler's message on a driver
 
@@ -160,16 +160,16 @@ class NodePoolTrials:
         finished = self._finished(runs)
         now = time.monotonic()
         everything = self._cluster.nodes()
-        nodes = [each for each in everything if each.node.pool == self.pool]
+        nodes = [pool_node for pool_node in everything if pool_node.node.pool == self.pool]
         pods = {pod.name: pod for pod in self._cluster.pods() if pod.run in runs}
-        outside = {each.node.name for each in everything if each.node.pool != self.pool}
+        outside = {pool_node.node.name for pool_node in everything if pool_node.node.pool != self.pool}
         self._refuse_strayed({pod.node for pod in pods.values() if not is_driver(pod)} & outside)
         if finished and not pods:
             raise ConfigError(
                 "runs finished, but none of their pods can be seen",
                 "check that the kubeconfig is for the platform's cluster, and that --namespace is that of the runs",
             )
-        here, elsewhere = by_room(pods.values(), {each.node.name for each in nodes}, tainted=_tainted(nodes))
+        here, elsewhere = by_room(pods.values(), {node.node.name for node in nodes}, tainted=_tainted(nodes))
         self._waiting_elsewhere = next((pod.unschedulable for pod in elsewhere if pod.unschedulable), "")
         pods = {pod.name: pod for pod in here}
         blocked = {name: pod for name, pod in pods.items() if pod.unschedulable}
@@ -181,7 +181,7 @@ class NodePoolTrials:
         )
         if len(nodes) > 1 and not found:
             found = self._were_blocked(pods)
-        return Snapshot(len(nodes), sum(each.node.ready_at is not None for each in nodes), finished, found)
+        return Snapshot(len(nodes), sum(node.node.ready_at is not None for node in nodes), finished, found)
 
     def _refuse_strayed(self, nodes: Collection[str]) -> None:
         if nodes:
@@ -221,15 +221,15 @@ class NodePoolTrials:
                 continue  # it has ended, or will end by itself
 
     def _only_pool(self) -> str:
-        pools = {each.node.pool for each in self._cluster.nodes() if not each.tainted and not each.node.virtual}
+        pools = {node.node.pool for node in self._cluster.nodes() if not node.tainted and not node.node.virtual}
         if len(pools) != 1:
             found = f"there are several pools: {', '.join(sorted(pools))}" if pools else "the cluster has no free node"
             raise ConfigError(found, "give --pool NAME")
         return pools.pop()
 
     def _nodes(self) -> list[PoolNode]:
-        return [each for each in self._cluster.nodes() if each.node.pool == self.pool]
+        return [node for node in self._cluster.nodes() if node.node.pool == self.pool]
 
 
 def _tainted(nodes: Sequence[PoolNode]) -> bool:
-    return bool(nodes) and all(each.tainted for each in nodes)
+    return bool(nodes) and all(node.tainted for node in nodes)

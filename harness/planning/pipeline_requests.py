@@ -84,8 +84,8 @@ class _Pipeline:
             container = self.executors.get(component.get("executorLabel"), {}).get("container", {})
             if "executorLabel" in component and container.get("image") in DRIVER_ONLY:
                 return self.driver
-            given = _resources(container)
-            return RunRequests(given.cpu_request or 0.0, given.memory_request or 0.0, 1.0)
+            resources = _resources(container)
+            return RunRequests(resources.cpu_request or 0.0, resources.memory_request or 0.0, 1.0)
         types = component.get("inputDefinitions", {}).get("parameters", {})
         inside = inner_scope(task, types, outputs, scope, self.defaults)
         times = self._at_once(task, inside)

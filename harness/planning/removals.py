@@ -86,7 +86,7 @@ def _drivers(profile: Profile) -> Profile:
 
 
 def _unrestricted(profile: Profile) -> Profile:
-    tenants = tuple(replace(each, quota=Quota()) for each in profile.tenants)
+    tenants = tuple(replace(tenant, quota=Quota()) for tenant in profile.tenants)
     return replace(profile, quota=Quota(), tenants=tenants)
 
 
@@ -98,7 +98,7 @@ def _balanced(profile: Profile) -> Profile:
 
 
 def _without_fault(profile: Profile, name: str) -> Profile:
-    return replace(profile, faults=tuple(each for each in profile.faults if each.name != name))
+    return replace(profile, faults=tuple(fault for fault in profile.faults if fault.name != name))
 
 
 def _roomy(profile: Profile) -> Profile:
@@ -113,19 +113,19 @@ def _adapters(profile: Profile) -> Profile:
     """Adapters that answer at once, any number of requests."""
     assert profile.hetida is not None
     of = profile.hetida
-    quick = (replace(each, load=fixed(1e-3), send=fixed(1e-3)) for each in of.executions)
+    quick = (replace(execution, load=fixed(1e-3), send=fixed(1e-3)) for execution in of.executions)
     measured = of.measured
     if measured is not None:
         at_once = (1e-3,) * len(measured.load)
         measured = replace(measured, load=at_once, send=at_once)
-    adapters = tuple(replace(each, capacity=0) for each in of.adapters)
+    adapters = tuple(replace(adapter, capacity=0) for adapter in of.adapters)
     return replace(profile, hetida=replace(of, executions=tuple(quick), measured=measured, adapters=adapters))
 
 
 def _sound(profile: Profile) -> Profile:
     """Adapters without errors."""
     assert profile.hetida is not None
-    adapters = (replace(each, error_rate=0.0) for each in profile.hetida.adapters)
+    adapters = (replace(adapter, error_rate=0.0) for adapter in profile.hetida.adapters)
     return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
 
 

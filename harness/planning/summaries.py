@@ -59,9 +59,9 @@ def summary_of(path: Path) -> Summary:
             return from_plain(Summary, json.loads(kept))
         except (ValueError, TypeError, RecursionError):
             pass  # damaged
-    found = summarized(timeline_in(folder))
-    _keep(folder, key, found)
-    return found
+    summary = summarized(timeline_in(folder))
+    _keep(folder, key, summary)
+    return summary
 
 
 def keep(folder: RunFolder, timeline: Timeline) -> None:

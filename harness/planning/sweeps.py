@@ -25,7 +25,7 @@ _MODULES = ["harness.planning.experiment_tests", "harness.planning.simulated_cap
 
 
 class SweepProgress(Protocol):
-    """Is told how far the simulations are."""
+    """Gets the progress of the simulations."""
 
     def expect(self, more: int) -> None:
         """So many simulations more than expected before, or fewer."""
@@ -35,7 +35,7 @@ class SweepProgress(Protocol):
 
 
 class Untold:
-    """Nobody is told."""
+    """Ignores the progress."""
 
     def expect(self, more: int) -> None:
         """See `SweepProgress`."""
@@ -95,7 +95,7 @@ class Workers:
         clock: monotonic seconds.
 
     Attributes:
-        progress: is told of every result.
+        progress: called for every result.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -154,7 +154,7 @@ class DaskWorkers:
 
     Attributes:
         address: of the scheduler.
-        progress: is told of every result.
+        progress: called for every result.
         alone: False; the cluster computes also while it has one thread, or none.
 
     Raises:
@@ -227,7 +227,7 @@ def open_workers(
     Args:
         jobs: processes of this machine.
         scheduler: the address of a Dask scheduler whose workers are used instead.
-        progress: is told of every result.
+        progress: called for every result.
 
     Raises:
         PipeswarmError: as `DaskWorkers`.

@@ -123,9 +123,9 @@ def _resources(steps: Sequence[tuple[Task, Document]], settings: Settings) -> No
             f"--resources: no step is called {', '.join(unknown)}", "give the file of a run of this pipeline"
         )
     for task, container in steps:
-        for wanted in (settings.resources, by_step.get(task.name, Resources())):
-            if wanted != Resources():
-                container["resources"] = _with(container.get("resources", {}), wanted)
+        for resources in (settings.resources, by_step.get(task.name, Resources())):
+            if resources != Resources():
+                container["resources"] = _with(container.get("resources", {}), resources)
                 _check_limits(task.name, container["resources"])
 
 

@@ -32,7 +32,7 @@ def place(given: Mapping[str, Any], placement: Placement, task: str) -> Document
         changed["nodeSelector"] = {"labels": labels | dict(placement.selector)}
     if placement.tolerations:
         present = list(changed.get("tolerations", ()))
-        wanted = [each.document for each in placement.tolerations]
+        wanted = [toleration.document for toleration in placement.tolerations]
         changed["tolerations"] = present + [each for each in wanted if each not in present]
     if placement.affinity:
         changed["nodeAffinity"] = _affinity(changed.get("nodeAffinity", ()), placement.affinity, task)
@@ -45,12 +45,12 @@ def _affinity(given: Sequence[Mapping[str, Any]], wanted: Sequence[Preference], 
     _refuse_parameters("nodeAffinity", given, task)
     preferred = [dict(term) for term in given if "weight" in term]
     required = [dict(term) for term in given if "weight" not in term]
-    for each in wanted:
-        if each.weight:
-            term = {"matchExpressions": [each.expression], "weight": each.weight}
+    for preference in wanted:
+        if preference.weight:
+            term = {"matchExpressions": [preference.expression], "weight": preference.weight}
             preferred += [term] if term not in preferred else []
         else:
-            required = [_and(term, each.expression) for term in required or [{}]]
+            required = [_and(term, preference.expression) for term in required or [{}]]
     return required + preferred
 
 

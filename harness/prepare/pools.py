@@ -69,7 +69,7 @@ def _default(
 ) -> dict[str, str]:
     """The selector that all have once the labels of `wanted` are set."""
     own = [] if given is None else [given["defaultValue"]]
-    selectors = [each.get("nodeSelector", {}) for each in platforms]
+    selectors = [platform.get("nodeSelector", {}) for platform in platforms]
     own += [selector.get("labels", {}) for selector in selectors if SELECTOR not in selector]
     found: list[dict[str, str]] = []
     for labels in own:
@@ -88,7 +88,7 @@ def _pass_on(spec: Document, name: str, pipelines: Collection[str]) -> None:
     """Let these components, and all that contain them, take the parameter from the pipeline around them."""
     tasks = list(tasks_of(spec))
     takers: set[str] = set()
-    open_ = {each for each in pipelines if each}
+    open_ = {pipeline for pipeline in pipelines if pipeline}
     while open_:
         takers |= open_
         around = {task.dag for task in tasks if _component(task) in open_}

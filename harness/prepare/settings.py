@@ -140,7 +140,7 @@ def placement_of(
     if parameter and not _PARAMETER.fullmatch(parameter):
         raise ConfigError(f"--pool-parameter: '{parameter}' is not a parameter's name", "for example pool")
     wanted = pairs("--node-selector", selectors)
-    tolerated = [_toleration(each) for each in tolerations]
+    tolerated = [_toleration(toleration) for toleration in tolerations]
     terms = [_preference(each) for each in affinity]
     if spot:
         label = SPOT.get(spot) or _pair(
@@ -169,7 +169,7 @@ def pairs(option: str, given: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def images_of(given: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """The texts of ``--image-map``: ``FROM=TO``, where an empty FROM stands for every image."""
+    """The texts of ``--image-map``: ``FROM=TO``, where an empty FROM means every image."""
     found = []
     for text in given:
         before, sign, after = text.partition("=")

@@ -1,4 +1,4 @@
-"""The tasks of a compiled pipeline, in every component's DAG; and steps that share a component, told apart."""
+"""The tasks of a compiled pipeline, in every component's DAG; and steps that share a component, each by itself."""
 
 from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy

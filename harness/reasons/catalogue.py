@@ -98,7 +98,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A row that a text matches, with what its pattern's groups caught; without a row, nobody knows the text."""
+    """A row that a text matches, with what its pattern's groups caught; without a row, the text is unknown."""
 
     row: Row | None
     groups: Mapping[str, str] = field(default_factory=dict)
@@ -135,14 +135,14 @@ class Catalogue:
     def search(self, words: str) -> Match:
         """The row for words whose source is not known, such as those that Argo passes on."""
         reason = words.partition(": ")[0]
-        found = (
+        matches = (
             self.match(f"{source}/{reason}" if source in WITH_REASON and reason == words else _as_of(source, words))
             for source in _SEARCHED
         )
-        return min((match for match in found if match.row), key=self.place, default=Match(None))
+        return min((match for match in matches if match.row), key=self.place, default=Match(None))
 
     def place(self, match: Match) -> tuple[int, int]:
-        """Which of several matches tells most: a cause, then a text that nobody knows; of rows the first one."""
+        """Which of several matches tells most: a cause, then an unknown text; of rows the first one."""
         return match.rank, self._place.get(match.row.name, 0) if match.row else 0
 
     def _match(self, text: str) -> Match:
@@ -219,9 +219,9 @@ def builtin() -> Catalogue:
 
 def builtin_row(name: str) -> Row:
     """The row of this name that is part of the package."""
-    found = builtin().named(name)
-    assert found is not None, name
-    return found
+    row = builtin().named(name)
+    assert row is not None, name
+    return row
 
 
 def merged(own: Sequence[Row]) -> Catalogue:
@@ -237,7 +237,7 @@ def merged(own: Sequence[Row]) -> Catalogue:
 
 def _inert(commands: Iterable[str]) -> tuple[str, ...]:
     lines = map(one_line, commands)
-    return tuple(each if _LOOKS.fullmatch(each) and _PLAIN.fullmatch(each) else f"# {each}" for each in lines)
+    return tuple(line if _LOOKS.fullmatch(line) and _PLAIN.fullmatch(line) else f"# {line}" for line in lines)
 
 
 def rows_of(document: object, where: str, lines: Mapping[KeyPath, int] = MappingProxyType({})) -> list[Row]:

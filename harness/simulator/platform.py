@@ -53,7 +53,7 @@ class Platform:
             profile.controller, self.steps, times=Random(f"{stream}/drivers"),
             choices=Random(f"{stream}/conditions"), caching=profile.caching,
         )  # fmt: skip
-        quotas = Quotas(profile.quota, {each.namespace: each.quota for each in profile.tenants})
+        quotas = Quotas(profile.quota, {tenant.namespace: tenant.quota for tenant in profile.tenants})
         self.controller = Controller(
             self.loop, profile.controller, cluster=self.cluster, steps=self.steps, drivers=self.drivers,
             changed=self._workflow_changed, quotas=quotas,

@@ -93,7 +93,7 @@ class Statements:
         if run not in self._of_runs:
             for row, share in self._shares.items():
                 self._credits[row] += share
-            row = max(self._credits, key=lambda each: self._credits[each])
+            row = max(self._credits, key=lambda credit: self._credits[credit])
             self._of_runs[run] = row if self._credits[row] > 1 - 1e-9 else None
             if self._of_runs[run] is not None:
                 self._credits[row] -= 1
@@ -147,7 +147,7 @@ class Statements:
         return True
 
     def _explanation(self, row: Row) -> str:
-        """What the scheduler says, with the row's words or beside those of another component."""
+        """What the scheduler says, with the row's text or in addition to another component's."""
         count = len(self._cluster.nodes)
         if row.sources[0] == "pod-condition":
             return row.examples[0]
@@ -246,7 +246,9 @@ def _words(row: Row) -> Words:
 def _reason(row: Row, source: str) -> str:
     """The first of a row's reasons that such a source states."""
     if source == "terminated":
-        return next((each for each in _ENDS if each in row.reasons), "Error")
+        return next((end for end in _ENDS if end in row.reasons), "Error")
     of_states = source == "waiting"
-    fitting = [each for each in row.reasons if bool(_OF_STATES.search(each)) == of_states and each not in _ENDS[:1]]
+    fitting = [
+        reason for reason in row.reasons if bool(_OF_STATES.search(reason)) == of_states and reason not in _ENDS[:1]
+    ]
     return (fitting or list(row.reasons) or ["Failed"])[0]

@@ -43,7 +43,7 @@ class Column:
 def columns(kind: type) -> tuple[Column, ...]:
     """The columns of a kind of records."""
     hints = get_type_hints(kind)
-    return tuple(_column(each.name, hints[each.name], each.default) for each in fields(kind))
+    return tuple(_column(field.name, hints[field.name], field.default) for field in fields(kind))
 
 
 def _column(name: str, hint: Any, default: Any) -> Column:

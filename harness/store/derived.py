@@ -1,4 +1,4 @@
-"""Tables computed from the records, beside those of the records."""
+"""Tables computed from the records, in addition to those of the records."""
 
 from collections.abc import Iterable
 
@@ -25,4 +25,4 @@ def write_phases(folder: RunFolder, parts: Iterable[pd.DataFrame]) -> None:
     """Write ``tables/phases.parquet``, a row group for each part; the same parts give the same bytes."""
     rows = (pa.Table.from_pandas(part, schema=_COLUMNS, preserve_index=False) for part in parts)
     with files.replacing(folder.path, PHASES) as out:
-        write(out, _COLUMNS, (each.replace_schema_metadata(None) for each in rows))
+        write(out, _COLUMNS, (row.replace_schema_metadata(None) for row in rows))

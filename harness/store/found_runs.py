@@ -61,7 +61,7 @@ def _t0_at(dues: Sequence[float], rows: Sequence[Submission], seen: Sequence[tup
 
 
 def _named(folder: RunFolder, count: int) -> Iterator[tuple[str, str]]:
-    """Scenario and run name of each of so many arrivals, as `Assignment.arrival` names them."""
+    """Scenario and run name of each of a number of arrivals, as `Assignment.arrival` names them."""
     ids = folder.read_scenario_ids(count)
     with reading.structured(folder.path / SCENARIOS), folder.open_file(SCENARIOS, MOST_RECORDS) as file:
         names = tuple(csv_files.column(file, "scenario_name"))

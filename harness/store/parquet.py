@@ -148,7 +148,7 @@ def _decoded(rows: pa.RecordBatch, dictionaries: Collection[str]) -> pa.RecordBa
 
 def _completed(rows: pa.RecordBatch, kind: type, names: list[str]) -> pa.RecordBatch:
     """The columns `names`; the default for one that older versions do not write."""
-    missing = {each.name: each.default for each in columns(kind) if each.name not in rows.schema.names}
+    missing = {column.name: column.default for column in columns(kind) if column.name not in rows.schema.names}
     if not missing.keys() & set(names):
         return rows
     filled = [
@@ -174,7 +174,7 @@ def _wrong(source: object, name: str, problem: str) -> ConfigError:
 
 def _check_columns(given: pa.Schema, kind: type, names: list[str], path: object) -> None:
     found = {field.name: field.type for field in given}
-    defaults = {each.name for each in columns(kind) if isinstance(each.default, str | int | float)}
+    defaults = {column.name for column in columns(kind) if isinstance(column.default, str | int | float)}
     for field in schema(kind):
         if field.name not in names:
             continue

@@ -28,7 +28,7 @@ class Prices:
 
     Attributes:
         by_pool: per node and hour.
-        currency: as a code of ISO 4217; "" where it was not told.
+        currency: as a code of ISO 4217; "" where none was given.
     """
 
     by_pool: Mapping[str, float] = field(default_factory=dict)

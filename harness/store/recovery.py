@@ -73,10 +73,10 @@ def recover(folder: RunFolder, given: Sequence[Path] = ()) -> tuple[dict[Path, R
     spools = given or (leftovers(test) if test else ())
     merged = {spool: merge_spool(folder, spool) for spool in spools}
     with Claim(folder.path):
-        found = found_runs(folder)
-    if found:
-        merge(folder, map(encode, found), "a load that was killed, found on the platform,")
-    return merged, len(found)
+        submissions = found_runs(folder)
+    if submissions:
+        merge(folder, map(encode, submissions), "a load that was killed, found on the platform,")
+    return merged, len(submissions)
 
 
 def merge(folder: RunFolder, lines: Iterable[bytes], whose: str) -> Recovered:

@@ -119,8 +119,8 @@ def spool_path(test: str, worker: int) -> Path:
 
 def leftovers(test: str = "*") -> list[Path]:
     """The spools of this user on this machine that no worker holds any more; of one test or of all."""
-    found = sorted(_directory().glob(f"{_PREFIX}{os.getuid()}-{test}-*{_SUFFIX}"))
-    return [path for path in found if not is_held(path)]
+    paths = sorted(_directory().glob(f"{_PREFIX}{os.getuid()}-{test}-*{_SUFFIX}"))
+    return [path for path in paths if not is_held(path)]
 
 
 def is_held(path: Path) -> bool:

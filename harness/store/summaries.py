@@ -1,4 +1,4 @@
-"""What was computed from a whole run folder, kept with it: a thousand folders can't be analysed anew at each question.
+"""What was computed from a whole run folder, kept with it: a thousand folders can't be analysed for each question.
 
 A summary is found again by a key of everything that it follows from, contents of tables included, and by nothing else:
 where records or code are others, there is none.
@@ -27,7 +27,7 @@ def key_of(folder: RunFolder, code: str) -> str:
         with suppress(FileNotFoundError), folder.open_file(name, MOST_RECORDS) as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
-    for name in _LINES:  # they are only appended, so their size tells, as it does whether a table is made of them
+    for name in _LINES:  # they are only appended, so their size shows a change, and whether a table is made of them
         digest.update(f"{name} {files.size_of(folder.path, name)}".encode())
     return digest.hexdigest()
 

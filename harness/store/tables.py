@@ -85,9 +85,9 @@ def load(folder: RunFolder, newest: Newest | None = None) -> dict[str, pd.DataFr
     release_memory()  # intermediate tables are larger than the result
     frames[KINDS[Span]], frames[RUNS], frames[STEPS] = _spans(folder, newest)
     _check_arrivals(folder, frames[KINDS[Submission]])
-    given = kept_prices(folder)
-    frames["nodes"] = priced(frames["nodes"], frames["samples"], given)
-    if given.by_pool:
+    prices = kept_prices(folder)
+    frames["nodes"] = priced(frames["nodes"], frames["samples"], prices)
+    if prices.by_pool:
         frames["samples"] = frames["samples"][frames["samples"]["metric"] != POD_COST]
     release_memory()
     return frames
@@ -132,7 +132,7 @@ def read(folder: RunFolder, kind: type, newest: Newest | None = None) -> pd.Data
 def _is_sealed(folder: RunFolder, kind: type) -> bool:
     """Whether the kind's table was made of the lines that are there now, or there is a table and no lines.
 
-    Lines are only appended: their size tells. Modification times don't, once a clock was set back.
+    Lines are only appended: their size shows a change. Modification times don't, once a clock was set back.
     """
     if not folder.has(_table(kind)):
         return False
@@ -220,6 +220,6 @@ def _whole(lines: bytes, kind: type, path: Path) -> Iterator[bytes]:
 
 def _frame(table: pa.Table) -> pd.DataFrame:
     """A frame whose nullable integers stay integers: an instant of 19 digits does not fit into a float."""
-    whole = table.combine_chunks()  # texts in pieces are joined anew each time that rows are picked
+    whole = table.combine_chunks()  # texts in pieces are joined again each time that rows are picked
     frame: pd.DataFrame = whole.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     return frame

@@ -75,5 +75,5 @@ def hint_for(said: str, otherwise: str) -> str:
     if _CERTIFICATE.search(said):
         return "give the client's certificate that the server asks for: --client-certificate, --client-key"
     if _PLAIN_HTTP.search(said):
-        return "the server speaks TLS there: give --host https://…"
+        return "the server uses TLS there: give --host https://…"
     return kube_service.hint_for(said, otherwise)

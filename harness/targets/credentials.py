@@ -44,7 +44,7 @@ class Credentials:
         authorities: PEM file with the certificate authorities to trust; "" trusts those of the system.
         token_command: prints the bearer token, or a newer one than `token`, and in a second line when it expires (in
             seconds since 1970) where that is known; none where nothing does.
-        token_expires_s: when `token` expires, likewise; None where nobody but the token itself may say so.
+        token_expires_s: when `token` expires, likewise; None where only the token itself may say so.
     """
 
     token: str = ""
@@ -214,14 +214,14 @@ def parse_field(text: str) -> tuple[str, str]:
     Raises:
         ConfigError: it is no header field, or one that Pipeswarm writes itself.
     """
-    found = _FIELD.fullmatch(text)
-    if not found:
+    match = _FIELD.fullmatch(text)
+    if not match:
         raise ConfigError(
             "this is not a header field", "write it as 'NAME: VALUE', without semicolons; cookies go into --cookie-file"
         )
-    if found["name"].lower() in _OURS:
-        raise ConfigError(f"the header {found['name']} is written by Pipeswarm", "leave it out")
-    return found["name"], found["value"]
+    if match["name"].lower() in _OURS:
+        raise ConfigError(f"the header {match['name']} is written by Pipeswarm", "leave it out")
+    return match["name"], match["value"]
 
 
 def _token_in(file: str) -> str:

@@ -27,10 +27,10 @@ def find(name: str) -> Platform:
     Raises:
         ConfigError: there is no such target.
     """
-    found = _registered(name) or _platform_in(name)
-    if found is None:
+    platform = _registered(name) or _platform_in(name)
+    if platform is None:
         raise ConfigError(f"unknown target '{name}'", f"targets are: {', '.join(names())}, or a module of your own")
-    return found
+    return platform
 
 
 def find_recorded(name: str, named: str = "") -> Platform:
@@ -41,12 +41,12 @@ def find_recorded(name: str, named: str = "") -> Platform:
     """
     if name and name == named:
         return find(name)
-    found = _registered(name)
-    if found is None:
+    platform = _registered(name)
+    if platform is None:
         raise ConfigError(
             f"the run folder names the target '{name}', which is not registered", f"if it is yours, add --target {name}"
         )
-    return found
+    return platform
 
 
 def _registered(name: str) -> Platform | None:

@@ -25,7 +25,7 @@ class KubeService:
         namespace: its namespace.
         name: its name.
         port: name or number; "" as long as it is not known.
-        scheme: in which it is spoken to, "http" or "https".
+        scheme: of requests to it, "http" or "https".
         path: of the platform's API on it, as ``/hdapi``; "" for its root.
     """
 
@@ -42,13 +42,13 @@ class KubeService:
         Raises:
             ConfigError: it names none.
         """
-        found = _HOST.fullmatch(host)
-        if not found:
+        match = _HOST.fullmatch(host)
+        if not match:
             raise ConfigError(
                 f"'{host}' names no service of a cluster",
                 "write it as kube://kubeflow/ml-pipeline-ui:80, or kube://hetida/https:backend:8443/hdapi",
             )
-        parts = {name: text for name, text in found.groupdict().items() if text}
+        parts = {name: text for name, text in match.groupdict().items() if text}
         return cls(**parts)
 
     def __str__(self) -> str:

@@ -241,7 +241,7 @@ def as_cell(value: object) -> str:
 
 def _shown(choices: Sequence[str]) -> str:
     more = f", … ({len(choices)} in all)" if len(choices) > _MOST_CHOICES else ""
-    return ", ".join(_short(each) for each in choices[:_MOST_CHOICES]) + more
+    return ", ".join(_short(choice) for choice in choices[:_MOST_CHOICES]) + more
 
 
 def _short(cell: str) -> str:

@@ -124,7 +124,7 @@ class Service:
 class Watched:
     """Where a platform shows its runs as objects that can be listed and watched, as Kubernetes does.
 
-    `path` is the list's; `stream` that of the changes, "" where it is the same and speaks the Kubernetes API. `labels`
+    `path` is the list's; `stream` that of the changes, "" where it is the same and is the Kubernetes API's. `labels`
     select the test's runs, "" for all of them; `over` those that have ended: each in turn enters that selection once.
     """
 

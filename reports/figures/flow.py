@@ -44,32 +44,32 @@ def throughput(result: Result) -> Figure | None:
 
 
 def requests(result: Result) -> list[Figure]:
-    """Resource requests of the pods beside what the nodes can allocate."""
+    """Resource requests of the pods, and what the nodes can allocate."""
     flow, made = result.throughput, []
     unit = unit_of(float(flow.edges_s[-1]))
     x = flow.middles_s / unit.seconds
-    for found in result.requested:
-        noun = "core" if found.resource == "CPU" else "GPU"
+    for requested in result.requested:
+        noun = "core" if requested.resource == "CPU" else "GPU"
         traces = [
-            line("allocatable on ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
-            line("requested by scheduled pods", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
+            line("allocatable on ready nodes", x, requested.room, "--accent", width=2.5, shape="hv"),
+            line("requested by scheduled pods", x, requested.held, "--good", fill="tozeroy", fillcolor="--wash"),
         ]
         layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{noun}s", rangemode="tozero")}
-        queued = (found.wanted - found.held).clip(min=0.0)
+        queued = (requested.wanted - requested.held).clip(min=0.0)
         if queued.any():  # above, for a long queue would press the nodes' line to the bottom
             above = line("requested by pending pods", x, queued, "--warn", yaxis="y2", dash="dot")
             traces.append(above | {"fill": "tozeroy", "fillcolor": "--wash"})
             layout["yaxis"]["domain"] = [0.0, 0.56]
             layout["yaxis2"] = axis(f"{noun}s", domain=[0.66, 1.0], rangemode="tozero")
-        charged = result.cost and (result.cost.gpu_hours if found.resource == "GPU" else result.cost.cpu_hours)
+        charged = result.cost and (result.cost.gpu_hours if requested.resource == "GPU" else result.cost.cpu_hours)
         caption = (
-            f"Scheduled pods requested {amount_text(found.held_hours) or 'no'} {found.resource}-hours"
+            f"Scheduled pods requested {amount_text(requested.held_hours) or 'no'} {requested.resource}-hours"
             + (f" of {amount_text(charged)} charged" if charged else "")
-            + f"; all pods requested up to {counted(round(float(found.wanted.max())), noun)} at once. "
+            + f"; all pods requested up to {counted(round(float(requested.wanted.max())), noun)} at once. "
             "The gap between the nodes' line and the area is paid for but unused."
         )
-        key = f"requests-{found.resource.lower()}"
-        made.append(figure(key, f"{found.resource} requests and capacity", caption, traces, layout, height=340))
+        key = f"requests-{requested.resource.lower()}"
+        made.append(figure(key, f"{requested.resource} requests and capacity", caption, traces, layout, height=340))
     return made
 
 

@@ -16,14 +16,14 @@ def _nouns(result: Result) -> tuple[str, str, str]:
 
 def work(result: Result) -> Figure | None:
     """Mean number of steps at work on each node, or of executions on each replica, over time."""
-    found, flow = result.host_work, result.throughput
-    if found is None:
+    host_work, flow = result.host_work, result.throughput
+    if host_work is None:
         return None
-    unit, most = unit_of(float(flow.edges_s[-1])), float(found.mean.max())
+    unit, most = unit_of(float(flow.edges_s[-1])), float(host_work.mean.max())
     noun, _, working = _nouns(result)
     trace = {
-        "type": "heatmap", "x": (flow.middles_s / unit.seconds).tolist(), "y": _short(found.names),
-        "z": found.mean.tolist(), "zmin": 0, "zmax": most, "colorscale": [[0, "--wash"], [1, "--accent"]],
+        "type": "heatmap", "x": (flow.middles_s / unit.seconds).tolist(), "y": _short(host_work.names),
+        "z": host_work.mean.tolist(), "zmin": 0, "zmax": most, "colorscale": [[0, "--wash"], [1, "--accent"]],
         "xgap": 1, "ygap": 2, "colorbar": {"thickness": 10, "outlinewidth": 0}, "name": f"running {working}",
         "hovertemplate": "%{y}: %{z:.1f} " + working + "<extra></extra>",
     }  # fmt: skip
@@ -32,8 +32,8 @@ def work(result: Result) -> Figure | None:
         "yaxis": axis("", autorange="reversed", showgrid=False, type="category"),
         "showlegend": False,
     }
-    shown = len(found.names)
-    which = "" if shown == found.hosts else f" {shown} of {found.hosts:,} {noun}s, evenly chosen."
+    shown = len(host_work.names)
+    which = "" if shown == host_work.hosts else f" {shown} of {host_work.hosts:,} {noun}s, evenly chosen."
     order = "" if result.workers is not None else ", oldest on top"
     caption = (
         f"Running {working} per {noun}{order}; means of {format_duration(flow.width_s)}, at most {most:.1f}.{which}"
@@ -43,21 +43,21 @@ def work(result: Result) -> Figure | None:
 
 def pods(result: Result) -> Figure | None:
     """Some pods on some nodes, or executions on replicas, as bars on lanes grouped by node."""
-    found = result.placement
-    if found is None:
+    placement = result.placement
+    if placement is None:
         return None
     noun, carried, _ = _nouns(result)
-    unit, top = unit_of(result.end_s), found.first_lane.tolist()
-    middle = (found.first_lane[:-1] + found.first_lane[1:] - 1) / 2
+    unit, top = unit_of(result.end_s), placement.first_lane.tolist()
+    middle = (placement.first_lane[:-1] + placement.first_lane[1:] - 1) / 2
     width = {"width": [high - low - 0.12 for low, high in pairwise(top)], "hoverinfo": "skip"}
     traces = [
-        spans(f"{noun} ready", middle, found.ready_s, found.gone_s, "--wash", unit, **width),
-        *_phase_bars(found, unit),
+        spans(f"{noun} ready", middle, placement.ready_s, placement.gone_s, "--wash", unit, **width),
+        *_phase_bars(placement, unit),
         *(
             marks(name, lost.lane, lost.at_s, of, unit, symbol)
             for name, lost, of, symbol in (
-                ("failed", found.failed, "--bad", "x"),
-                ("evicted or lost with its node", found.taken, "--ink", "diamond"),
+                ("failed", placement.failed, "--bad", "x"),
+                ("evicted or lost with its node", placement.taken, "--ink", "diamond"),
             )
             if lost.lane.size
         ),
@@ -66,13 +66,13 @@ def pods(result: Result) -> Figure | None:
         "barmode": "overlay",
         "xaxis": time_axis(unit),
         "yaxis": axis(
-            "", range=[top[-1] - 0.3, -0.7], tickvals=middle.tolist(), ticktext=_short(found.names),
+            "", range=[top[-1] - 0.3, -0.7], tickvals=middle.tolist(), ticktext=_short(placement.names),
             showgrid=False, zeroline=False,
         ),
     }  # fmt: skip
     height = max(260, (9 if top[-1] > 40 else 14) * top[-1] + 90)
     title = f"{carried.capitalize()} by {noun}"
-    return figure("pods", title, _caption(found, noun, carried), traces, layout, height=height)
+    return figure("pods", title, _caption(placement, noun, carried), traces, layout, height=height)
 
 
 def _phase_bars(found: Placement, unit: Unit) -> list[Trace]:
@@ -82,7 +82,7 @@ def _phase_bars(found: Placement, unit: Unit) -> list[Trace]:
         mine, of = found.phase == k, color(phase)
         if mine.any():
             more = {
-                # The outline keeps short bars visible beside the whole test.
+                # The outline keeps short bars visible next to the whole test.
                 "marker": {"color": of, "line": {"width": 0.5, "color": of}},
                 "text": [text for text, chosen in zip(texts, mine.tolist(), strict=True) if chosen],
                 "textposition": "none",

@@ -58,11 +58,11 @@ def color(phase: str) -> str:
 
 def phases(result: Result) -> Figure | None:
     """Mean seconds by phase: of all runs, of typical ones and of slow ones."""
-    found = result.phases
-    if not found.runs:
+    phase_breakdown = result.phases
+    if not phase_breakdown.runs:
         return None
-    unit = unit_of(found.longest_s)
-    groups = found.groups[::-1]  # the first one is drawn at the bottom
+    unit = unit_of(phase_breakdown.longest_s)
+    groups = phase_breakdown.groups[::-1]  # the first one is drawn at the bottom
     traces: list[Trace] = [
         {
             "type": "bar", "orientation": "h", "name": phase, "y": [group.name for group in groups],
@@ -70,10 +70,10 @@ def phases(result: Result) -> Figure | None:
             "marker": {"color": color(phase)}, "hovertemplate": f"%{{x:.4g}} {unit.sign}<extra>{phase}</extra>",
         }
         for k, phase in enumerate(RUN_PHASES)
-        if any(abs(group.mean_s[k]) > _NOTABLE * found.mean_total_s for group in groups)
+        if any(abs(group.mean_s[k]) > _NOTABLE * phase_breakdown.mean_total_s for group in groups)
     ]  # fmt: skip
     layout = {"barmode": "relative", "xaxis": axis(f"{unit.name} from due to end"), "yaxis": axis("", automargin=True)}
-    top = max(found.phases, key=lambda phase: phase.share)
+    top = max(phase_breakdown.phases, key=lambda phase: phase.share)
     caption = (
         f"{top.share:.0%} of the runs' time: {MEANINGS[top.name]} ({top.name}). "
         "The phases of a run add up to its duration."
@@ -85,15 +85,21 @@ def phases(result: Result) -> Figure | None:
 
 def phases_by_order(result: Result) -> Figure | None:
     """Mean seconds by phase in order of arrival: what grows under load."""
-    found = result.phases.by_arrival
-    if found is None:
+    phases_by_arrival = result.phases.by_arrival
+    if phases_by_arrival is None:
         return None
-    unit = unit_of(found.longest_s)
+    unit = unit_of(phases_by_arrival.longest_s)
     traces = [
-        bars(phase, found.seq, found.mean_s[:, k] / unit.seconds, color(phase), 0.92 * found.size)
+        bars(
+            phase,
+            phases_by_arrival.seq,
+            phases_by_arrival.mean_s[:, k] / unit.seconds,
+            color(phase),
+            0.92 * phases_by_arrival.size,
+        )
         | {"hovertemplate": f"%{{y:.4g}} {unit.sign}<extra>{phase}</extra>"}
         for k, phase in enumerate(RUN_PHASES)
-        if (abs(found.mean_s[:, k]) > _NOTABLE * result.phases.mean_total_s).any()
+        if (abs(phases_by_arrival.mean_s[:, k]) > _NOTABLE * result.phases.mean_total_s).any()
     ]
     layout = {
         "barmode": "relative", "showlegend": False,
@@ -101,7 +107,7 @@ def phases_by_order(result: Result) -> Figure | None:
     }  # fmt: skip
     caption = (
         "The same phases in order of arrival: what grows from left to right is the queue. "
-        f"Each bar is the mean of {counted(found.size, 'run')}."
+        f"Each bar is the mean of {counted(phases_by_arrival.size, 'run')}."
     )
     trend = result.degradation
     if trend is not None and trend.grows:
@@ -111,20 +117,20 @@ def phases_by_order(result: Result) -> Figure | None:
 
 def pending(result: Result) -> Figure | None:
     """A histogram of the time that pods waited for a node."""
-    found = result.pending_pods
-    if found is None:
+    pending_pods = result.pending_pods
+    if pending_pods is None:
         return None
-    unit = unit_of(found.longest_s)
+    unit = unit_of(pending_pods.longest_s)
     caption = (
-        f"{found.waited:,} of {found.pods:,} pods found no node at first; median wait of those "
-        f"{format_duration(found.median_s)}. {found.soon:.0%} of all pods waited less than 5 s. "
-        f"Each bar is {format_duration(float(found.edges_s[1] - found.edges_s[0]))} wide."
+        f"{pending_pods.waited:,} of {pending_pods.pods:,} pods found no node at first; median wait of those "
+        f"{format_duration(pending_pods.median_s)}. {pending_pods.soon:.0%} of all pods waited less than 5 s. "
+        f"Each bar is {format_duration(float(pending_pods.edges_s[1] - pending_pods.edges_s[0]))} wide."
     )
-    edges = found.edges_s / unit.seconds
+    edges = pending_pods.edges_s / unit.seconds
     at, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0]) * 0.95
     parts = (
-        ("pending since the first minute", found.early, "--accent"),
-        ("pending since a later time", found.later, "--warn"),
+        ("pending since the first minute", pending_pods.early, "--accent"),
+        ("pending since a later time", pending_pods.later, "--warn"),
     )
     traces = [bars(name, at, part, of, width) for name, part, of in parts if part.any()]
     layout = {

@@ -20,7 +20,7 @@ _LEVELS = (0.05, 0.5, 0.95)
 _MOST_NODES = 20_000
 _MOST_RUNS = 10**9
 _EXTRAPOLATED = 2.0
-_TIMES_THE_RUNS = 10  # times the runs: room for more is not worth a word
+_TIMES_THE_RUNS = 10  # times the runs: room for more is not worth mentioning
 _EPSILON = 1e-9  # for rounding, where a duration equals the time exactly
 
 

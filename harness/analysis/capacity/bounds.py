@@ -165,8 +165,8 @@ def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, .
     if share < _MIN_SHARE or not over:
         return None
     stretches = [timeline.stretches(phase) for phase in phases]
-    start = np.concatenate([floats(each, "start_s") for each in stretches])
-    end = np.nan_to_num(np.concatenate([floats(each, "end_s") for each in stretches]), nan=timeline.end_s)
+    start = np.concatenate([floats(stretch, "start_s") for stretch in stretches])
+    end = np.nan_to_num(np.concatenate([floats(stretch, "end_s") for stretch in stretches]), nan=timeline.end_s)
     low, high = merged(start, np.maximum(start, end))
     busy = float((high - low).sum())
     return _sharing(part, measured, over, busy, float((end - start).sum()) / busy if busy > 0 else 0.0)

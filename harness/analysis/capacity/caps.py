@@ -76,9 +76,9 @@ def _parallelism(timeline: Timeline) -> tuple[Cap, ...]:
     """As many runs were active all the time, while others waited for their first pod, longer than the first ones."""
     if timeline.executed or not len(timeline.pods):
         return ()
-    found = startup_delay(timeline)
-    waited = float(np.median(found.before)) if found.before.size else 0.0
-    if found.plateau < _MIN_PLATEAU or waited < max(_MIN_WAIT_S, 3 * found.unhindered_s):
+    delay = startup_delay(timeline)
+    waited = float(np.median(delay.before)) if delay.before.size else 0.0
+    if delay.plateau < _MIN_PLATEAU or waited < max(_MIN_WAIT_S, 3 * delay.unhindered_s):
         return ()
     if len(timeline.events[timeline.events["reason"] == "FailedScheduling"]):
         return ()  # the nodes were full: then they are what held runs back
@@ -90,13 +90,17 @@ def _parallelism(timeline: Timeline) -> tuple[Cap, ...]:
     if not took.size:
         return ()
     active_s = float(took.mean())
-    how = f"{counted(found.most, 'run')} at once for {found.plateau:.0%} of the time, {format_duration(active_s)} each"
-    return (Cap("parallelism", f"the parallelism of {found.most}", 3600 * found.most / active_s, np.inf, how),)
+    how = f"{counted(delay.most, 'run')} at once for {delay.plateau:.0%} of the time, {format_duration(active_s)} each"
+    return (Cap("parallelism", f"the parallelism of {delay.most}", 3600 * delay.most / active_s, np.inf, how),)
 
 
 def _quota(timeline: Timeline) -> tuple[Cap, ...]:
-    """A quota on pods: so many at once, over the pod seconds that a run needs."""
-    told = [(each.quota, each.room.get("pods", ("", ""))[1]) for each in refusals(timeline) if each.row is not None]
+    """A quota on pods: how many at once, over the pod seconds that a run needs."""
+    told = [
+        (refusal.quota, refusal.room.get("pods", ("", ""))[1])
+        for refusal in refusals(timeline)
+        if refusal.row is not None
+    ]
     limits = [(quota, int(most)) for quota, most in told if most.isdecimal()]
     over = int(timeline.is_over.sum())
     if not limits or not over:

@@ -87,7 +87,7 @@ class Law:
         return np.stack(columns[: TERMS_OF[self.scaling]], axis=-1)
 
     def _slowest(self, runs: Floats) -> Floats:
-        """How many times the median duration of a run the slowest of so many takes."""
+        """The slowest of that many runs, as a multiple of the median run duration."""
         from scipy.special import ndtri
 
         return np.asarray(np.exp(self.spread * ndtri(0.5 ** (1 / runs))), dtype=np.float64)
@@ -185,7 +185,7 @@ class CapacityModel:
     def without_caps(self, runs: Floats, nodes: Floats, levels: Sequence[float]) -> Floats:
         """The same as if nothing but the fitted laws held runs back.
 
-        Where the tests can't tell overhead from a shared resource, the interval holds both explanations.
+        Where the tests can't distinguish overhead from a shared resource, the interval holds both explanations.
         """
         every = np.concatenate([drawn.durations(runs, nodes) for drawn in self.draws])
         found = np.quantile(every, levels, axis=0)

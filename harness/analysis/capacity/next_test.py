@@ -36,7 +36,7 @@ def next_test(model: CapacityModel, runs: float, nodes: float) -> NextTest:
 
     Candidates are judged by the draws: what remains of the variance of the logarithm of the duration when that of the
     candidate is known (linear regression), noise of the candidate included. Draws explain the time that more nodes do
-    not shorten both ways where tests can't tell them apart.
+    not shorten both ways where tests can't distinguish them.
     """
     draws = list(model.draws)
     if model.fitted_on.one_load:

@@ -128,9 +128,9 @@ def _times(answered: Answered, across: str, size: float, places: tuple[float, ..
         runs, nodes = sizes(np.array(places))
         return tuple(map(tuple, answered.model.durations(runs, nodes, (0.05, 0.5, 0.95)).tolist()))
     questions = [Question(runs=sizes(x)[0], nodes=sizes(x)[1]) for x in places]
-    found = [answer(answered.model, question, answered.ask) for question in questions]
+    answers = [answer(answered.model, question, answered.ask) for question in questions]
     return tuple(
-        tuple(value or 0.0 for value in row) for row in zip(*((a.low, a.value, a.high) for a in found), strict=True)
+        tuple(value or 0.0 for value in row) for row in zip(*((a.low, a.value, a.high) for a in answers), strict=True)
     )
 
 

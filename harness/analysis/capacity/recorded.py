@@ -145,8 +145,8 @@ def _of_service(
 
 
 def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float], list[float]]:
-    found = steady_state(timeline)
-    return found.nodes.tolist(), found.per_hour.tolist(), found.start_s.tolist(), found.end_s.tolist()
+    state = steady_state(timeline)
+    return state.nodes.tolist(), state.per_hour.tolist(), state.start_s.tolist(), state.end_s.tolist()
 
 
 def _step_s(timeline: Timeline) -> float | None:

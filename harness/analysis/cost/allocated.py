@@ -1,9 +1,9 @@
-"""Who the nodes' cost is for: pipelines, tenants and steps, other workloads, and nobody; the parts add up to the bill.
+"""The nodes' cost by pipeline, tenant and step, of other workloads, and idle; the parts add up to the bill.
 
 A pod holds the share of its node that it requests of its scarcest resource, or uses of its CPU where that is more, from
 its scheduling to its end (dominant share: Ghodsi and others 2011; "max of request and usage": the OpenCost
-specification). What pods hold together beyond a whole node is scaled down; what nobody holds is idle. Where an OpenCost
-was asked, its costs of the whole cluster count instead.
+specification). What pods hold together beyond a whole node is scaled down; what is not requested is idle. Where an
+OpenCost was asked, its costs of the whole cluster count instead.
 """
 
 import re
@@ -63,10 +63,10 @@ def allocated(timeline: Timeline) -> tuple[Part, ...]:
     own = own * np.divide(hours, sums, out=np.ones(sums.size), where=sums > hours)[node]
     known, rest = bool(np.isfinite(price).all()), np.maximum(hours - sums, 0.0)
     groups = held.assign(hours=own, cost=own * price[node]).groupby(["pipeline", "tenant", "step"])
-    found = groups[["hours", "cost"]].sum().reset_index()
+    frame = groups[["hours", "cost"]].sum().reset_index()
     parts = [
         Part(str(pipeline), str(tenant), str(step), float(held_hours), float(paid) if known else None)
-        for pipeline, tenant, step, held_hours, paid in found.to_numpy().tolist()
+        for pipeline, tenant, step, held_hours, paid in frame.to_numpy().tolist()
     ]
     parts.append(Part(IDLE, "", "", float(rest.sum()), float((rest * price).sum()) if known else None))
     return _in_order(parts)
@@ -74,12 +74,12 @@ def allocated(timeline: Timeline) -> tuple[Part, ...]:
 
 def _by_opencost(timeline: Timeline, costs: pd.DataFrame) -> tuple[Part, ...]:
     labels = [orjson.loads(text) for text in costs["labels"]]
-    names = pd.Series([str(each.get("pod", "")) for each in labels])
+    names = pd.Series([str(label.get("pod", "")) for label in labels])
     pods = timeline.pods_called(names).drop_duplicates("step")
     who = _whose(timeline, pods, pods["row"].to_numpy()).assign(step=pods["task"].astype("str").to_numpy())
     parts = who.set_axis(pods["step"]).reindex(names).reset_index(drop=True).fillna("")
     parts["pipeline"] = np.select(
-        [parts["pipeline"] != "", ["idle" in each for each in labels]], [parts["pipeline"], IDLE], OTHERS
+        [parts["pipeline"] != "", ["idle" in label for label in labels]], [parts["pipeline"], IDLE], OTHERS
     )
     sums = parts.assign(cost=floats(costs, "value")).groupby(["pipeline", "tenant", "step"])["cost"].sum().reset_index()
     found = [
@@ -90,7 +90,7 @@ def _by_opencost(timeline: Timeline, costs: pd.DataFrame) -> tuple[Part, ...]:
 
 
 def _in_order(parts: list[Part]) -> tuple[Part, ...]:
-    return tuple(sorted(parts, key=lambda each: (_LAST.get(each.pipeline, 0), -each.size)))
+    return tuple(sorted(parts, key=lambda part: (_LAST.get(part.pipeline, 0), -part.size)))
 
 
 def _of_runs(timeline: Timeline) -> pd.DataFrame:

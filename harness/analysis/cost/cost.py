@@ -25,7 +25,7 @@ class Cost:
         held_cpu_hours: the part of `cpu_hours` that pods of runs held by their requests; none when those are unknown.
         held_gpu_hours: the same of `gpu_hours`.
         cost: node-hours times price; none when a price is unknown.
-        currency: that of the prices, a code of ISO 4217; "" where it was not told.
+        currency: that of the prices, a code of ISO 4217; "" where none was given.
         warm: nodes that were ready when the test began.
         coming_hours: the part of the node-hours before nodes were ready.
     """

@@ -1,4 +1,4 @@
-"""Resource requests of the runs' pods, used or not, beside what the nodes can allocate."""
+"""Resource requests of the runs' pods, used or not, and what the nodes can allocate."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -44,8 +44,8 @@ def use(timeline: Timeline, metric: str, tasks: "pd.Series[str]") -> pd.DataFram
     """
     samples = timeline.metric(metric)
     names = pd.Series([orjson.loads(text).get("pod") for text in samples["labels"]], dtype="str")
-    found = pd.DataFrame({"pod": names, "task": names.map(tasks), "value": floats(samples, "value")})
-    return found[found["task"].notna()]
+    frame = pd.DataFrame({"pod": names, "task": names.map(tasks), "value": floats(samples, "value")})
+    return frame[frame["task"].notna()]
 
 
 def by_periods(timeline: Timeline, tasks: "pd.Series[str]") -> Mapping[str, Throttling]:

@@ -70,7 +70,7 @@ class PhaseBreakdown:
         mean_total_s: their mean duration from due to over; NaN without runs.
         longest_s: the longest duration; NaN without runs.
         reversed: stretches of pods that end before they start.
-        caveat: what the phases of pods can't tell; "" for runs without pods.
+        caveat: what the phases of pods can't show; "" for runs without pods.
         phases: one for each of RUN_PHASES.
         groups: all runs, and those around the median, the 90th and the 99th percentile of the duration.
         by_arrival: none with fewer than four runs.

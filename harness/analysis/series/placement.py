@@ -149,19 +149,19 @@ def placement(timeline: Timeline, on: Hosts) -> Placement | None:
     shown, every = _placed(timeline, on)
     if not shown or not every.row.size:
         return None
-    found, all_runs, lane_of, lanes = _drawn(every, len(shown))
+    placed, all_runs, lane_of, lanes = _drawn(every, len(shown))
     first_lane = np.cumsum([0, *lanes])
-    lane = first_lane[found.on] + np.array([lane_of[pod] for pod in found.pod.tolist()])
-    kept = found.end > found.start
-    bars = found.of(kept)
-    failed, taken = (_lost(found, lane, numbers) for numbers in lost_pods(timeline))
+    lane = first_lane[placed.on] + np.array([lane_of[pod] for pod in placed.pod.tolist()])
+    kept = placed.end > placed.start
+    bars = placed.of(kept)
+    failed, taken = (_lost(placed, lane, numbers) for numbers in lost_pods(timeline))
     return Placement(
         hosts=len(on.names),
         names=tuple(on.names[k] for k in shown),
         ready_s=on.ready_s[shown],
         gone_s=on.gone_s[shown],
         first_lane=first_lane,
-        pods=np.unique(found.pod).size,
+        pods=np.unique(placed.pod).size,
         all_runs=all_runs,
         lane=lane[kept],
         phase=timeline.pods["phase"].to_numpy()[bars.row].astype(np.int64),

@@ -31,7 +31,7 @@ class Contention:
     Attributes:
         cores: the most likely number of them.
         lost: share of the computing time that they cost each other.
-        p: probability of computing times that speak as much for this, if each computed as long as it needs.
+        p: probability of computing times that support this as much, if each computed as long as it needs.
     """
 
     cores: float

@@ -102,13 +102,13 @@ def saturation(timeline: Timeline) -> Saturation:
     def own_loading(busy: float | None) -> float:
         return most_own if busy is None else min(most_own, computed * (1 - busy) / max(busy, _MIN_COMPUTING))
 
-    used, known = _share([each.whole for each in groups]), service_replicas(timeline).total
-    own = own_loading(_share([each.usual for each in groups]))
+    used, known = _share([group.whole for group in groups]), service_replicas(timeline).total
+    own = own_loading(_share([group.usual for group in groups]))
     computing = computed / max(computed + own, 1e-9)
     # Of workers that Kubernetes shows, those that don't compute may be idle as well as load: at most, they load.
     own_of_all = own_loading(used) if known else own
     whole = max(float(waits(timeline).total.sum()), 1e-9)
-    workers = sum(each.workers for each in groups)
+    workers = sum(group.workers for group in groups)
     takes = done.computing + own_of_all * done.loading / max(loaded, 1e-9)
     came = floats(timeline.runs, "sent_s")[done.row]
     queued = float(done.queued.sum())
@@ -119,7 +119,7 @@ def saturation(timeline: Timeline) -> Saturation:
         covered=_covered(timeline, done, groups),
         workers=workers,
         used=1.0 if used is None else min(1.0, used * (computed + own_of_all) / max(computed, 1e-9)),
-        most=sum(each.most for each in groups),
+        most=sum(group.most for group in groups),
         enough=used is not None,
         balanced=float(np.nansum(balanced_waits(came, takes, max(known, workers, 1)))) / whole,
         queued=queued / whole,
@@ -133,7 +133,7 @@ def _in_one(done: Executions, shown: ServiceReplicas, groups: Sequence["_Group"]
         return False  # a name that all answers have may be a load balancer's
     if done.replicas:
         return len(done.replicas) == 1
-    seen = sum(each.seen for each in groups)
+    seen = sum(group.seen for group in groups)
     return shown.each > 0 and seen <= shown.each and len(shown.pods) * computing >= _MIN_REPLICAS_BUSY
 
 
@@ -145,7 +145,7 @@ def unhindered(seconds: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Worker-seconds of computing, and in all, while there was work for so many workers."""
+    """Worker-seconds of computing, and in all, while there was work for that many workers."""
 
     spent_s: float
     offered_s: float
@@ -153,8 +153,8 @@ class _Share:
 
 def _share(of_groups: Sequence[_Share]) -> float | None:
     """That of all groups; none where there never was work for all workers."""
-    offered_s = sum(each.offered_s for each in of_groups)
-    return sum(each.spent_s for each in of_groups) / offered_s if offered_s > 0 else None
+    offered_s = sum(group.offered_s for group in of_groups)
+    return sum(group.spent_s for group in of_groups) / offered_s if offered_s > 0 else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +221,7 @@ def _most(computing: Floats, length: Floats) -> int:
 
 
 def _workers(computing: Floats, length: Floats, enough: Bools, most: int) -> int:
-    """How many workers there are, where so many computed at once, and there was `enough` work for `most` of them.
+    """How many workers there are, where that many computed at once, and there was `enough` work for `most` of them.
 
     At least as many as usually compute in busy times. Where workers mostly load, seldom many of them compute at once:
     if each does so for a share p of the time, independently, the number is binomial with mean kp and variance
@@ -245,10 +245,10 @@ def _covered(timeline: Timeline, done: Executions, groups: tuple[_Group, ...]) -
     at = np.sort(np.concatenate((sent, over)))
     at = at[np.isfinite(at)]
     working, waiting = np.zeros(max(at.size - 1, 0)), np.zeros(max(at.size - 1, 0))
-    for each in groups:
-        there = active(each.came, each.left, at[:-1])
-        working += np.minimum(there, each.workers)
-        waiting += np.maximum(there - each.workers, 0.0)
+    for group in groups:
+        there = active(group.came, group.left, at[:-1])
+        working += np.minimum(there, group.workers)
+        waiting += np.maximum(there - group.workers, 0.0)
     weight = waiting * np.diff(at)
-    workers = sum(each.workers for each in groups)
+    workers = sum(group.workers for group in groups)
     return float(weight @ working) / max(float(weight.sum()) * workers, 1e-9)

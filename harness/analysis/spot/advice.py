@@ -1,6 +1,6 @@
 """Which steps to run on spot machines, and with which retries: recorded attempts, run again with drawn losses.
 
-Each recorded attempt that ended well stands for one step. It is repeated many times; losses are drawn at the upper
+Each recorded attempt that ended well represents one step. It is repeated many times; losses are drawn at the upper
 end of the measured rate's interval, and each is followed by a recorded wait for the next attempt. Lengths, waits and
 rate are as recorded; that losses come at a constant rate, and that each is tried again, is assumed.
 """
@@ -35,7 +35,7 @@ class StepAdvice:
 
     Attributes:
         task: the step's name.
-        recorded: attempts that ended well, which stand for the step.
+        recorded: attempts that ended well, which represent the step.
         length_s: their mean length.
         spot: whether to run it on spot machines; none while prices are unknown.
         retries: the fewest that keep failures below the limit; none if 20 do not.

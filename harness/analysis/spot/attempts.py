@@ -25,7 +25,7 @@ def attempts(timeline: Timeline) -> pd.DataFrame:
     length = np.nan_to_num(floats(running, "end_s"), nan=timeline.end_s) - floats(running, "start_s")
     ran = running.assign(worked_s=length).groupby("pod", sort=True)
     whole = mine.groupby("pod", sort=True)
-    found = pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "row": whole["row"].first(),
             "task": whole["task"].first().astype("str"),
@@ -39,11 +39,11 @@ def attempts(timeline: Timeline) -> pd.DataFrame:
     machines = timeline.machines
     failed, taken = lost_pods(timeline)
     unfinished = mine["pod"].to_numpy()[np.isnan(floats(mine, "end_s"))]
-    pods = found.assign(
-        worked_s=found["worked_s"].fillna(0.0),
-        lost=np.isin(found.index.to_numpy(), taken),
-        whole=~np.isin(found.index.to_numpy(), np.concatenate((failed, taken, unfinished))),
-        spot=found["node"].isin(machines["name"][machines["spot"].to_numpy(dtype=bool)]),
+    pods = frame.assign(
+        worked_s=frame["worked_s"].fillna(0.0),
+        lost=np.isin(frame.index.to_numpy(), taken),
+        whole=~np.isin(frame.index.to_numpy(), np.concatenate((failed, taken, unfinished))),
+        spot=frame["node"].isin(machines["name"][machines["spot"].to_numpy(dtype=bool)]),
     ).reset_index(drop=True)
     followed, next_s, started = np.zeros(len(pods), dtype=bool), np.full(len(pods), np.nan), floats(pods, "started_s")
     for index, following in _following(pods):

@@ -18,7 +18,7 @@ from harness.analysis.timeline import Floats
 ALPHA = 0.05
 POWER = 0.8
 _RESAMPLES = 2000
-_ARRANGEMENTS = 10_000  # up to so many are all counted; of more, so many random ones
+_ARRANGEMENTS = 10_000  # up to this number all are counted; of more, this number of random ones
 _MIN_TESTS_UNDRAWN = 100  # tests of each variant, from which on the arrangements need not be drawn
 _MIN_FOR_SPREAD = 3
 _MIN_PAIRS = 6  # with fewer, even pairs that all agree can't be significant
@@ -48,7 +48,7 @@ class Comparison:
         high: its upper end.
         paired: whether repetitions were compared in pairs.
         p: after Holm's correction; none when no data of this size can be significant.
-        detectable: the change that so many tests, with this spread, find with a probability of 80 %; none where they
+        detectable: the change that this many tests, with this spread, find with a probability of 80 %; none where they
             can't find any.
         primary: whether it is of the metric that was named in advance.
         chance: by how much one test of each differs by chance alone, at most, in 95 % of cases: the half-width of the
@@ -116,7 +116,7 @@ def compare(
         for variant in order[1:]
         if order[0] in arms and variant in arms
     ]
-    families = [[each for each in found if each.primary is first] for first in (True, False)]
+    families = [[cell for cell in found if cell.primary is first] for first in (True, False)]
     return tuple(compared for family in families for compared in _family(family, random))
 
 
@@ -290,7 +290,7 @@ def _deviations(freedom: int, level: float) -> float:
 
 
 def _solved(deviations: float, first: float, second: float) -> float | None:
-    """The change x that is so many standard errors: x² = deviations² (first + (1 + x)² second), if there is any.
+    """The change x that equals that many standard errors: x² = deviations² (first + (1 + x)² second), if there is any.
 
     Noise grows with what is measured, so that the second variance (of a mean, relative to it) is of the changed value.
     """

@@ -71,17 +71,24 @@ def recommend(
     if len(left) < 2 or not shortfall:
         return None
     best, second = sorted(left, key=lambda variant: shortfall[variant])[:2]
-    found = [
+    comparisons = [
         c
         for c in compare(
             [m for m in _first(measurements, second) if m.variant in {best, second}], random, paired=paired
         )
         if _direction(c.metric)
     ]
-    better = tuple(_place(c) for c in found if c.significant and (c.change or 0) * _direction(c.metric) > 0)
-    worse = tuple(_place(c) for c in found if c.significant and (c.change or 0) * _direction(c.metric) < 0)
+    better = tuple(_place(c) for c in comparisons if c.significant and (c.change or 0) * _direction(c.metric) > 0)
+    worse = tuple(_place(c) for c in comparisons if c.significant and (c.change or 0) * _direction(c.metric) < 0)
     return Recommendation(
-        best, second, shortfall, tuple(failing), better, worse, len(found), all(min(c.counts) > 1 for c in found)
+        best,
+        second,
+        shortfall,
+        tuple(failing),
+        better,
+        worse,
+        len(comparisons),
+        all(min(c.counts) > 1 for c in comparisons),
     )
 
 

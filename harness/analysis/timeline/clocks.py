@@ -61,7 +61,7 @@ def set_back(
     """Move the platform's timestamps to the harness's clock, in place."""
     for frame, names in (
         (runs, ("created_s", "over_s", "said_s")),
-        *((each, ("start_s", "end_s")) for each in pods),
+        *((pod, ("start_s", "end_s")) for pod in pods),
         (tasks, ("start_s",)),
         (nodes, ("created_s", "ready_s", "gone_s")),
     ):

@@ -202,12 +202,12 @@ def described_tasks(
     known = spans["phase"].cat.categories
     code = known.get_loc(TASK) if TASK in known else -2  # no row has it
     of_task = spans[spans["phase"].cat.codes.to_numpy() == code]
-    found = pd.DataFrame({
+    frame = pd.DataFrame({
         "row": position(ids.take(of_task["run"].to_numpy()), runs),
         "task": names.take(of_task["step"].to_numpy()).to_numpy(),
         "start_s": after(of_task["started_at"], start_at),
     })  # fmt: skip
-    return found[found["row"] >= 0].reset_index(drop=True)
+    return frame[frame["row"] >= 0].reset_index(drop=True)
 
 
 def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":

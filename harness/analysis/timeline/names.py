@@ -47,7 +47,7 @@ class Names:
     def where(self, holds: "Callable[[pd.Series[str]], Any]") -> Bools:
         """Whether it holds for each of the texts; it is asked for many of them at once."""
         answers = [holds(pd.Series(self._texts(k), dtype="str")) for k in range(len(self._blocks))]
-        return np.concatenate([np.zeros(0, np.bool_), *(np.asarray(each, dtype=np.bool_) for each in answers)])
+        return np.concatenate([np.zeros(0, np.bool_), *(np.asarray(answer, dtype=np.bool_) for answer in answers)])
 
     def _read(self, block: int) -> pa.Array:
         return pa.ipc.open_stream(self._blocks[block]).read_next_batch().column(0)

@@ -1,4 +1,4 @@
-"""Whose a record is: this test's runs' or the platform's, which are judged, or another workload's beside them."""
+"""Who owns a record: this test's runs or the platform, which are judged, or another workload."""
 
 from collections.abc import Collection
 
@@ -20,7 +20,7 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], names: Na
     """Per event: it belongs to a run that is not of this test, or to an object that is neither its nor the platform's.
 
     Args:
-        events: as recorded; older folders don't name the objects' namespaces, so that only runs tell.
+        events: as recorded; older folders don't name the objects' namespaces, so that only runs identify them.
         plan: names the platform's namespaces, and the runs' if it was given.
         runs: this test's.
         names: of all pods.
@@ -45,7 +45,7 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], names: Na
 def runs_of_events(events: pd.DataFrame, runs: Collection[str]) -> "pd.Series[str]":
     """The run of each event, "" for none; a ReplicaSet called ``RUN-…`` is the run's.
 
-    Only the name tells it of a pod that was never created, such as a Dask worker's that a quota refuses.
+    Only the name shows it for a pod that was never created, such as a Dask worker's that a quota refuses.
 
     Args:
         events: as recorded.

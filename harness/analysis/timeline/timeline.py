@@ -105,7 +105,7 @@ class Timeline:
         submissions, spans, samples, recorded = (frames[name] for name in ("submissions", "spans", "samples", "nodes"))
         listed, names, events = frames["runs"], Names(frames["steps"]), frames["events"]
         events = events.assign(**{name: category(events[name]) for name in _OF_EVENTS if name in events})
-        del frames  # where nobody else keeps them, each table goes once it is joined
+        del frames  # each table is freed once it is joined, unless the caller keeps it
         start_at = _start(plan, submissions, spans, events)
         whole = looked_up(names.where(lambda texts: texts == ""), spans["step"].to_numpy())
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], listed, events, start_at)
@@ -157,7 +157,7 @@ class Timeline:
 
     @property
     def large(self) -> bool:
-        """There are so many pods that memory counts."""
+        """There are enough pods for memory to matter."""
         return len(self.pods) > _LARGE
 
     @property
@@ -216,8 +216,8 @@ class Timeline:
     def pods_called(self, names: Iterable[str]) -> pd.DataFrame:
         """The rows of `pods` of the pods with these names, and the names as a column `step`."""
         number = self.numbers_of(names)
-        found = self.pods[np.isin(self.pods["pod"].to_numpy(), number)] if number.size else self.pods[:0]
-        return found.assign(step=self.names.take(found["pod"].to_numpy()).to_numpy())
+        frame = self.pods[np.isin(self.pods["pod"].to_numpy(), number)] if number.size else self.pods[:0]
+        return frame.assign(step=self.names.take(frame["pod"].to_numpy()).to_numpy())
 
     @property
     def waiting_for_run_nodes(self) -> pd.DataFrame:
@@ -332,5 +332,5 @@ def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: p
 def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:
     stamps = [floats(runs, name) for name in ("due_s", "answered_s", "over_s")]
     stamps += [floats(frame, name) for frame in frames for name in ("start_s", "end_s", "at_s") if name in frame]
-    latest = max(float(np.fmax.reduce(each, initial=-np.inf)) for each in stamps)
+    latest = max(float(np.fmax.reduce(stamp, initial=-np.inf)) for stamp in stamps)
     return latest if np.isfinite(latest) else 0.0

@@ -46,12 +46,12 @@ def concentration(timeline: Timeline, failed: Collection[int]) -> Concentration 
     rows = np.array(sorted(set(failed)), dtype=np.int64)
     if rows.size < MIN_FAILED or over.size <= rows.size:
         return None
-    found = [
+    concentrations = [
         each
         for kind, places in _places(timeline)
         if (each := _tested(kind, places[places["row"].isin(over)], rows)) is not None
     ]
-    return min(found, key=lambda each: each.chance, default=None)
+    return min(concentrations, key=lambda each: each.chance, default=None)
 
 
 def _places(timeline: Timeline) -> list[tuple[str, pd.DataFrame]]:

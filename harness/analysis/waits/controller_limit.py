@@ -1,7 +1,7 @@
 """What holds the workflow controller up: its client's rate, its workers, or the time to its next look at a workflow.
 
 A worker keeps its workflow while its requests wait for the client's tokens. So at the client's rate the workers are all
-busy, too, and more of them would not help. The controller's own metrics tell these apart, with the limits that its pod
+busy, too, and more of them would not help. The controller's own metrics distinguish these, with the limits that its pod
 states: where updates of workflows take long and requests don't, these wait inside the client. Without metrics,
 workflows may tell: a node is there before its pod is requested, so that a pod long after its node waited for a token,
 and a node that comes late waited for a worker.
@@ -75,7 +75,7 @@ class Signs:
         even: whether that rate stayed at its maximum.
         late_s: median time from a workflow's node to its pod, where nothing else is known to hold pods back.
         request_s: the longest of `request_times`.
-        settings: what the controller was told, see `controller_settings`.
+        settings: the controller's settings, see `controller_settings`.
     """
 
     token_s: float | None = None

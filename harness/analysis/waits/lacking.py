@@ -61,7 +61,7 @@ class Lacking:
     @property
     def scarcest(self) -> str:
         """The resource that most nodes lacked; "" if they lacked none."""
-        name = max(self.shares, key=lambda each: self.shares[each])
+        name = max(self.shares, key=lambda share: self.shares[share])
         return name if self.shares[name] > 0 else ""
 
 

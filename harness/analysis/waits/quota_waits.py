@@ -67,14 +67,14 @@ class Refusal:
 def refusals(timeline: Timeline) -> tuple[Refusal, ...]:
     """Messages about this test's pods, and about workloads that are no run's."""
     events, runs, tenants = timeline.events, timeline.runs, timeline.plan.tenants
-    said = events[containing(events["message"], builtin_row(ROW))]
-    if not len(said):
+    frame = events[containing(events["message"], builtin_row(ROW))]
+    if not len(frame):
         return ()
     row_of = {name: row for row, name in enumerate(runs["run"])}
-    places = said["namespace"] if "namespace" in said else said["run"].map(lambda _: "")
-    told = said["run"], said["object"], said["message"]
+    places = frame["namespace"] if "namespace" in frame else frame["run"].map(lambda _: "")
+    told = frame["run"], frame["object"], frame["message"]
     found = []
-    for run, name, message, place, at_s in zip(*told, places, floats(said, "at_s").tolist(), strict=True):
+    for run, name, message, place, at_s in zip(*told, places, floats(frame, "at_s").tolist(), strict=True):
         row = row_of.get(run) if run else None
         if run and row is None:
             continue
@@ -92,9 +92,9 @@ def quota_waits(timeline: Timeline) -> float:
     then what pods wait longer than to the controller's next look, they wait for it.
     """
     of_run: dict[int, list[Refusal]] = {}
-    for each in refusals(timeline):
-        if each.row is not None:
-            of_run.setdefault(each.row, []).append(each)
+    for refusal in refusals(timeline):
+        if refusal.row is not None:
+            of_run.setdefault(refusal.row, []).append(refusal)
     if not of_run:
         return 0.0
     runs, row = timeline.runs, timeline.pods["row"].to_numpy()
@@ -146,10 +146,10 @@ def _waits(timeline: Timeline, mine: Ints, said: Iterable[Refusal], over: float)
     start, tasks = floats(pods, "start_s"), pods["task"].to_numpy(dtype=object)
     names = timeline.names.take(pods["pod"].to_numpy()).to_numpy(dtype=object)
     first: dict[str, float] = {}
-    for each in said:
-        pod = _POD.search(each.message)
-        key = pod[1] if pod is not None and (names == pod[1]).any() else each.object
-        first[key] = min(first.get(key, np.inf), each.at_s)
+    for refusal in said:
+        pod = _POD.search(refusal.message)
+        key = pod[1] if pod is not None and (names == pod[1]).any() else refusal.object
+        first[key] = min(first.get(key, np.inf), refusal.at_s)
     ends = []
     for key, since in first.items():
         named = names == key

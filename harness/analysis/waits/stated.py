@@ -31,7 +31,7 @@ from harness.reasons.catalogue import BLOCKS, FAILS, parsed, predicates
 # Messages of a workflow's nodes that only repeat the state of their pods.
 _OF_PODS = ("PodInitializing", "ContainerCreating", "Unschedulable: ")
 _NOT_READY, _UNNAMED = stated("event", "NodeNotReady", "Node is not ready"), "untolerated-taints"
-# Layers of which other detectors speak where no cause was stated.
+# Layers that other detectors cover where no cause was stated.
 SPOKEN_OF = frozenset({"pipeline", "store", "platform", "registry"})
 _CODES = re.compile(r"(?:[Cc]ode|[Ss]tatus|HTTP|Err(?:or|no))\W{1,2}(\d{1,5})\b")
 _EXIT_CODE = re.compile(r"exit code (\d+)")
@@ -134,16 +134,16 @@ def unstated(timeline: Timeline) -> Mapping[str, float]:
 
     The scheduler's words count for the phase UNSCHEDULABLE, together with the time for which nodes were on their way.
 
-    Of this part the detectors speak that infer a cause from times.
+    This part is left to the detectors that infer a cause from times.
     """
     split, shares = waits_so_far(timeline), {}
     for phase in RUN_PHASES:
         whole = float(split.of(phase).sum())
         whole += float(split.of(PROVISIONING).sum()) if phase == UNSCHEDULABLE else 0.0
         told = sum(
-            sum(each.seconds.get(phase, {}).values())
-            for each in causes(timeline)
-            if not each.liftable and not (each.row and each.row.general and each.row.layer in SPOKEN_OF)
+            sum(cause.seconds.get(phase, {}).values())
+            for cause in causes(timeline)
+            if not cause.liftable and not (cause.row and cause.row.general and cause.row.layer in SPOKEN_OF)
         )
         shares[phase] = 1.0 if whole <= 0 else float(np.clip(1 - told / whole, 0.0, 1.0))
     return shares
@@ -163,7 +163,7 @@ def _cause(found: dict[str, Cause], text: str, match: Match) -> Cause:
 def shares_of(text: str, catalogue: Catalogue, unready: int = 0) -> list[tuple[str, Match, float]]:
     """The parts of a text with their matches and shares, which add up to 1; only the scheduler's has several.
 
-    Nodes that are set apart for something else, or that the pod was told not to use, do not count where more of the
+    Nodes that are reserved for something else, or that the pod excludes, do not count where more of the
     others would end the wait. So many nodes were `unready`: these have the taints that the scheduler does not name.
     """
     parts = [(part, catalogue.match(part), count) for part, count in predicates(text)]
@@ -174,7 +174,7 @@ def shares_of(text: str, catalogue: Catalogue, unready: int = 0) -> list[tuple[s
             for part, match, count in parts
         ]
     if any(match.row and match.row.nodes_help for _, match, _ in parts):
-        parts = [each for each in parts if not (each[1].row and each[1].row.beside)]
+        parts = [part for part in parts if not (part[1].row and part[1].row.beside)]
     whole = sum(count for *_, count in parts)
     return [(part, match, count / whole) for part, match, count in parts]
 
@@ -196,7 +196,7 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     parts = {
         each: shares_of(str(reasons.categories[each]), timeline.catalogue, unready) for each in np.unique(code).tolist()
     }
-    failed, again = {each.row: each for each in failures(timeline)}, _Again(timeline)
+    failed, again = {failure.row: failure for failure in failures(timeline)}, _Again(timeline)
     ended = np.nan_to_num(floats(pods, "end_s")[chosen], nan=timeline.end_s)
     last = np.full(len(timeline.runs), -np.inf)
     own = pods["row"].to_numpy() >= 0
@@ -261,7 +261,7 @@ class _Again:
 
 
 def _seconds(timeline: Timeline, chosen: Bools, row: Ints, phase: Ints) -> Floats:
-    """The part of its run's time in its phase that each chosen row of `pods` stands for."""
+    """The part of its run's time in its phase that each chosen row of `pods` represents."""
     pods, split = timeline.pods, waits_so_far(timeline)
     runs = np.unique(row)
     mine = np.isin(pods["row"].to_numpy(), runs)
@@ -356,7 +356,7 @@ def told(row: Row) -> bool:
 
 def failed_for(timeline: Timeline, *names: str) -> set[int]:
     """Rows of runs that failed with the words of these rows of the catalogue."""
-    return {run for each in causes(timeline) if each.row and each.row.name in names for run in each.failed}
+    return {run for cause in causes(timeline) if cause.row and cause.row.name in names for run in cause.failed}
 
 
 def failures_for(timeline: Timeline, *names: str) -> list[Failure]:
@@ -367,7 +367,7 @@ def failures_for(timeline: Timeline, *names: str) -> list[Failure]:
 
 def words_of(timeline: Timeline, *names: str) -> str:
     """What was stated most often of the first of these rows that was stated; "" where none was."""
-    by_name = {each.row.name: each for each in causes(timeline) if each.row}
+    by_name = {cause.row.name: cause for cause in causes(timeline) if cause.row}
     return next((parsed(by_name[name].example)[2] for name in names if name in by_name), "")
 
 

@@ -263,7 +263,7 @@ def _segments(of: _Intervals) -> Segments:
 def _joined(parts: Sequence[Segments]) -> Segments:
     nothing = np.zeros(0, dtype=np.int64)
     parts = parts or [Segments(nothing, nothing, np.zeros(0), np.zeros(0))]
-    return Segments(*(np.concatenate([getattr(each, name) for each in parts]) for name in Segments.__slots__))
+    return Segments(*(np.concatenate([getattr(part, name) for part in parts]) for name in Segments.__slots__))
 
 
 def _equally_long(of: _Intervals, first: Ints, count: int) -> Segments:

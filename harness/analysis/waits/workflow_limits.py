@@ -38,12 +38,12 @@ def settings(timeline: Timeline) -> Mapping[str, float]:
     Without what can't be read; none where no pod of the controller was seen.
     """
     events = timeline.events
-    told = events[(events["kind"] == PLATFORM) & (events["object"] == WORKFLOW_CONTROLLER)]
-    told = told[told["reason"] == ARGUMENTS]
-    if not len(told):
+    frame = events[(events["kind"] == PLATFORM) & (events["object"] == WORKFLOW_CONTROLLER)]
+    frame = frame[frame["reason"] == ARGUMENTS]
+    if not len(frame):
         return {}
     found = dict(DEFAULTS)
-    for name, _, value in (each.partition("=") for each in str(told["message"].iloc[-1]).split()):
+    for name, _, value in (part.partition("=") for part in str(frame["message"].iloc[-1]).split()):
         found.pop(name, None)
         with suppress(ConfigError):
             found[name] = parse_duration(value)

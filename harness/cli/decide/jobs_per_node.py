@@ -64,8 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     node, one = trials.node_capacity(), run_requests(trials.package, with_drivers=not trials.drives_elsewhere)
     estimated = estimate(node, one) if node else None
     most = arguments.most or 4 * max(estimated or 4, 4)
-    found = find_jobs_per_node(search(most, estimated, arguments.repetitions), estimated, trials.trial)
-    printing.show(arguments, lambda: _text(trials.pool, found, most), lambda: _json(trials.pool, found, node, one))
+    jobs_per_node = find_jobs_per_node(search(most, estimated, arguments.repetitions), estimated, trials.trial)
+    printing.show(
+        arguments, lambda: _text(trials.pool, jobs_per_node, most), lambda: _json(trials.pool, jobs_per_node, node, one)
+    )
     return ExitCode.OK
 
 

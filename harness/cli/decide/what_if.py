@@ -57,9 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     changes = [parse_change(text, today, identified.images) for text in (*arguments.changes, *swept)]
     fixes = fixes_of(diagnose(timeline).findings)
     with SweepBar(" for these predictions") as bar, sweeping.workers(arguments, bar) as workers:
-        found = predict(identified, test, [*(change for _, change in fixes.values()), *changes], workers)
+        what_if = predict(identified, test, [*(change for _, change in fixes.values()), *changes], workers)
     if arguments.rank:
-        found = replace(found, predictions=ranked(found.predictions, arguments.rank))
+        what_if = replace(what_if, predictions=ranked(what_if.predictions, arguments.rank))
     said = {name: what for name, (what, _) in fixes.items()}
-    printing.show(arguments, lambda: as_text(found, said, settings=arguments.settings), lambda: as_json(found, said))
-    return ExitCode.OK if found.reproduced else ExitCode.INVALID
+    printing.show(
+        arguments, lambda: as_text(what_if, said, settings=arguments.settings), lambda: as_json(what_if, said)
+    )
+    return ExitCode.OK if what_if.reproduced else ExitCode.INVALID

@@ -27,7 +27,8 @@ def as_json(found: WhatIf, fixes: Mapping[str, str]) -> str:
         "simulated": asdict(of.simulated),
         "binds": found.binds,
         "predictions": [
-            prediction_document(replace(each, simulated=fixes.get(each.name, ""))) for each in found.predictions
+            prediction_document(replace(prediction, simulated=fixes.get(prediction.name, "")))
+            for prediction in found.predictions
         ],
         "settings": [{"name": s.name, "value": str(s), "source": s.source, "count": s.count} for s in of.settings],
     }
@@ -39,8 +40,8 @@ def reproduction(of: Reproduction) -> dict[str, object]:
     return {
         "reproduced": not of.misfits,
         "within": of.within,
-        "misfits": [each.name for each in of.misfits],
-        "compared": [asdict(each) for each in (*of.totals, *of.phases, of.lost)],
+        "misfits": [misfit.name for misfit in of.misfits],
+        "compared": [asdict(compared) for compared in (*of.totals, *of.phases, of.lost)],
     }
 
 
@@ -65,7 +66,7 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
         lines += printing.wrapped("No finding has a fix that can be simulated: ask for a change with --set or --sweep.")
     if settings:
         lines += ["", *printing.table(list(_compared(of)))] if found.reproduced else []
-        lines += ["", "Settings:", *(f"  {each}" for each in of.settings)]
+        lines += ["", "Settings:", *(f"  {setting}" for setting in of.settings)]
     return "\n".join(lines)
 
 
@@ -79,9 +80,14 @@ def _sentence(of: Reproduction) -> str:
 
 def _compared(of: Identified) -> Iterator[tuple[str, ...]]:
     yield "", "recorded", "simulated", ""
-    for each in (*of.reproduction.totals, *of.reproduction.phases):
-        if each.recorded or each.simulated:
-            yield each.name, format_duration(each.recorded), format_duration(each.simulated), "off" if each.off else ""
+    for compared in (*of.reproduction.totals, *of.reproduction.phases):
+        if compared.recorded or compared.simulated:
+            yield (
+                compared.name,
+                format_duration(compared.recorded),
+                format_duration(compared.simulated),
+                "off" if compared.off else "",
+            )
     yield "lost runs", f"{of.recorded.lost:.1%}", f"{of.simulated.lost:.1%}", ""
     yield "node hours", f"{of.recorded.node_hours:.1f}", f"{of.simulated.node_hours:.1f}", ""
 
@@ -96,7 +102,7 @@ def _today(recorded: Measures, binds: str) -> tuple[str, ...]:
 
 def _row(of: Prediction) -> tuple[str, ...]:
     p50, p95, makespan, hours, cost = (of.figures.get(name) for name in _COLUMNS)
-    times = (_time(each) for each in (p50, p95, makespan))
+    times = (_time(figure) for figure in (p50, p95, makespan))
     return of.name, *times, f"{of.failed[0]:.1%}", _amount(hours, 1), _amount(cost, 2), of.binds
 
 
@@ -113,11 +119,11 @@ def _of_tenants(found: WhatIf) -> Iterator[tuple[str, ...]]:
     of = found.identified.recorded
     slowest = sorted(of.tenants, key=lambda name: -of.tenants[name].mean_s)[:_MOST_TENANTS]
     yield "", "fairness", *(f"{name} {figure}" for name in slowest for figure in ("mean", "p95"))
-    times = (each for name in slowest for each in (of.tenants[name].mean_s, of.tenants[name].p95_s))
+    times = (value for name in slowest for value in (of.tenants[name].mean_s, of.tenants[name].p95_s))
     yield "as recorded", _share(of.fairness), *map(format_duration, times)
-    for each in found.predictions:
-        figures = (each.tenants.get(name, {}).get(figure) for name in slowest for figure in ("mean_s", "p95_s"))
-        yield each.name, _share(each.fairness and each.fairness[0]), *map(_changed, figures)
+    for prediction in found.predictions:
+        figures = (prediction.tenants.get(name, {}).get(figure) for name in slowest for figure in ("mean_s", "p95_s"))
+        yield prediction.name, _share(prediction.fairness and prediction.fairness[0]), *map(_changed, figures)
 
 
 def _share(value: float | None) -> str:
@@ -130,17 +136,17 @@ def _changed(figure: Figure | None) -> str:
 
 def _notes(found: WhatIf, fixes: Mapping[str, str]) -> Iterator[str]:
     yield from printing.wrapped("In brackets: the change, with a 90 % interval for times.")
-    fitted = [each.name for each in found.identified.settings if each.source == FITTED]
-    if any(name in each.name for name in fitted for each in found.predictions):
+    fitted = [setting.name for setting in found.identified.settings if setting.source == FITTED]
+    if any(name in prediction.name for name in fitted for prediction in found.predictions):
         yield from printing.wrapped(
             f"Fitted, not read (other values may explain the waits as well): {', '.join(fitted)}"
         )
-    for each in found.predictions:
-        then, seen = each.most_per_node
+    for prediction in found.predictions:
+        then, seen = prediction.most_per_node
         if not found.identified.uses_known and then > _MAX_TIMES_RECORDED_PODS * seen > 0:
             yield from printing.wrapped(
-                f"{each.name}: up to {then:.0f} pods on a node at once, and never more than {seen:.0f} in the test; "
-                "what cores they use was not measured, so how they would slow each other is not predicted"
+                f"{prediction.name}: up to {then:.0f} pods on a node at once, and never more than {seen:.0f} in the "
+                "test; what cores they use was not measured, so how they would slow each other is not predicted"
             )
-        if each.name in fixes:
-            yield from printing.wrapped(f"{each.name}: simulated with {fixes[each.name]}")
+        if prediction.name in fixes:
+            yield from printing.wrapped(f"{prediction.name}: simulated with {fixes[prediction.name]}")

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_access(parser: argparse.ArgumentParser) -> None:
-    """Declare what `connected` reads, beside ``--host``."""
+    """Declare what `connected` reads in addition to ``--host``."""
     parser.add_argument("--target", default="", help="kind of platform, if it is a module of your own")
     parser.add_argument("--kube-context", default="", help="kubeconfig context (default: that of the test)")
     for option in CREDENTIALS:

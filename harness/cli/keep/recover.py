@@ -77,8 +77,8 @@ def _list(folder: RunFolder, arguments: argparse.Namespace) -> None:
     try:
         with Claim(folder.path), folder.recorder() as recorder:
             for listed in _pages(target, client, plan.target):
-                ours = [each for each in listed if each.created_at >= plan.started_at - _SKEW_NS]
-                for record in (record for each in ours for record in known.see(each, time.time_ns())):
+                ours = [listed_run for listed_run in listed if listed_run.created_at >= plan.started_at - _SKEW_NS]
+                for record in (record for our in ours for record in known.see(our, time.time_ns())):
                     recorder.write(record)
                 if isinstance(target, ListsRuns) and len(ours) < len(listed):  # the newest come first
                     return
@@ -112,7 +112,7 @@ def _objects(watched: Watched, exchange: Exchange, page: str) -> tuple[list[dict
     answer = exchange(HttpRequest("GET", path, most_bytes=LONG_ANSWER))
     try:
         listed = orjson.loads(answer.body) if answer.status == _OK else {}
-        return [dict(each) for each in listed["items"] or ()], str(listed["metadata"].get("continue") or "")
+        return [dict(item) for item in listed["items"] or ()], str(listed["metadata"].get("continue") or "")
     except (ValueError, LookupError, TypeError, AttributeError):
         said = answer.body[:_MOST_SAID].decode(errors="replace")
         raise TargetUnreachableError(f"GET {watched.path} answered {answer.status} {said}", "see --host") from None

@@ -1,4 +1,4 @@
-"""The commands of the containers that ``run-in-cluster`` and ``orchestrate`` start; nobody types them."""
+"""The commands of the containers that ``run-in-cluster`` and ``orchestrate`` start; not for users."""
 
 import argparse
 import shutil
@@ -39,8 +39,8 @@ def main(argv: list[str] | None = None) -> int:
     step.add_argument("--report", type=Path, required=True, help="where its HTML report goes")
     step.add_argument("--exit-code", type=Path, required=True, help="where the test's exit code goes")
     step.add_argument("load", nargs="+", help="the load test's command")
-    for each in (test, keep):
-        each.add_argument("--state", type=Path, required=True, help="folder that the containers share")
+    for argument_parser in (test, keep):
+        argument_parser.add_argument("--state", type=Path, required=True, help="folder that the containers share")
     arguments = parser.parse_args(argv)
     try:
         return {"test": _test, "keep": _keep, "orchestrate": _orchestrate}[arguments.command](arguments)

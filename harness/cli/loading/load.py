@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.execv(line[0], line)  # noqa: S606  # our own interpreter: signals and exit code are Locust's
     from harness.cli.loading import options
 
-    for name in {"json", "markdown", "quiet"} & {each.removeprefix("--") for each in arguments.options}:
+    for name in {"json", "markdown", "quiet"} & {option.removeprefix("--") for option in arguments.options}:
         setattr(arguments, name, True)
     return options.show(arguments)
 

@@ -71,7 +71,7 @@ def markdown(sections: Sections) -> str:
         "",
         *_table("schedule", "options", "arrivals"),
         *(
-            f"| `{name}` | {' '.join(f'`--{each.name}`' for each in kind.OPTIONS)} | {kind.SUMMARY} |"
+            f"| `{name}` | {' '.join(f'`--{option.name}`' for option in kind.OPTIONS)} | {kind.SUMMARY} |"
             for name, kind in kinds().items()
         ),
     ]

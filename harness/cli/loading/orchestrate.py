@@ -129,7 +129,7 @@ def _load(arguments: argparse.Namespace) -> list[str]:
         if text is True:
             words.append(f"--{option.name}")
         elif text and text != option.default:
-            parts = [each.strip() for each in str(text).split(";")] if option.repeatable else [str(text)]
+            parts = [part.strip() for part in str(text).split(";")] if option.repeatable else [str(text)]
             words += [word for part in parts for word in (f"--{option.name}", part)]
     return words
 

@@ -173,7 +173,7 @@ def _test(
 
 
 def _rules(arguments: argparse.Namespace, options: argparse.Namespace, namespace: str) -> tuple[Rule, ...]:
-    """What our account needs beside looking; one that the user names is the user's business."""
+    """What our account needs besides read access; an account that the user names is up to the user."""
     if arguments.target != "argo" or options.host != HOST or arguments.service_account != ACCOUNT:
         return ()
     if options.namespace not in {"", namespace}:

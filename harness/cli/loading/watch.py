@@ -135,7 +135,7 @@ def _live(folder: RunFolder) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
     except TypeError:
         observed = {"last_error": "its live state is damaged"}
     findings = folder.read_live("findings").get("findings")
-    listed = [each for each in findings if isinstance(each, dict)] if isinstance(findings, list) else []
+    listed = [finding for finding in findings if isinstance(finding, dict)] if isinstance(findings, list) else []
     return load, observed, {"findings": [each for each in listed if {"name", "title"} <= each.keys()]}
 
 

@@ -38,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         measured = read_runs(arguments.variants, force=arguments.force)
     else:
         raise ConfigError("compare needs two or more variants", "give run folders: A B, or --table measurements.csv")
-    found = compare_variants(measured, paired=arguments.paired, primary=arguments.primary)
-    printing.show(arguments, lambda: _text(found), lambda: _json(found))
+    compared = compare_variants(measured, paired=arguments.paired, primary=arguments.primary)
+    printing.show(arguments, lambda: _text(compared), lambda: _json(compared))
     return ExitCode.OK
 
 
@@ -57,7 +57,7 @@ def _json(found: Compared) -> str:
 
 
 def _chance(found: Compared) -> list[str]:
-    """What a single test of each could not have told, by the metric that is judged by."""
+    """What a single test of each could not have shown, by the metric that decides."""
     shares = [c.chance for c in found.comparisons if c.metric == found.primary and c.chance is not None]
     if not shares:
         return []

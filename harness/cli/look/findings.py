@@ -76,14 +76,14 @@ def _as_dict(finding: Finding) -> dict[str, Any]:
         "title": finding.title,
         "confidence": finding.confidence,
         "status": finding.status,
-        "evidence": [each.statement for each in finding.evidence],
+        "evidence": [evidence.statement for evidence in finding.evidence],
         "knob": finding.fix,
         "commands": list(finding.commands),
     }
 
 
 def _text(found: dict[str, Any]) -> str:
-    lines = [f"{each['name']} ({_sure(each)}): {each['title']}" for each in found["findings"]]
+    lines = [f"{finding['name']} ({_sure(finding)}): {finding['title']}" for finding in found["findings"]]
     return "\n".join(lines) or "no bottleneck found so far"
 
 

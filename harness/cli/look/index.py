@@ -33,10 +33,10 @@ def _changes(arguments: argparse.Namespace) -> int:
     found = changes(entries(arguments.run))
     printing.show(
         arguments,
-        lambda: "\n".join(line for each in found for line in printing.wrapped(each.sentence)) or "no change found",
-        lambda: json.dumps({"changes": [asdict(each) for each in found]}, indent=2, ensure_ascii=False),
+        lambda: "\n".join(line for change in found for line in printing.wrapped(change.sentence)) or "no change found",
+        lambda: json.dumps({"changes": [asdict(change) for change in found]}, indent=2, ensure_ascii=False),
     )
-    recent = any(each.worse and each.age <= arguments.recent for each in found)
+    recent = any(change.worse and change.age <= arguments.recent for change in found)
     return ExitCode.SLO_FAILED if recent else ExitCode.OK
 
 

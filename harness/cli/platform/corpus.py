@@ -149,12 +149,12 @@ def _simulated(tried: Tried, package: bytes, inputs: Sequence[Input], profile: P
     values = {each.name: (each.choices or (_VALUES.get(each.type.value, "x"),))[0] for each in inputs if each.required}
     arrivals = [Arrival(0.0, Scenario("0", "corpus", values, {}))]
     records = list(simulate_compactly(profile, package, arrivals, drain_s=_DAY_S, sample_s=_DAY_S / 24))
-    (submission,) = (each for each in records if isinstance(each, Submission))
+    (submission,) = (record for record in records if isinstance(record, Submission))
     if submission.error:
         return Tried(tried.file, tried.kind, REFUSED, note=submission.error)
-    state = next((each.reason for each in records if isinstance(each, Event) and each.kind == "Run"), "")
-    whole = next(each for each in records if isinstance(each, Span))
-    pods = sum(isinstance(each, PodSpans) for each in records)
+    state = next((record.reason for record in records if isinstance(record, Event) and record.kind == "Run"), "")
+    whole = next(record for record in records if isinstance(record, Span))
+    pods = sum(isinstance(record, PodSpans) for record in records)
     seconds = ((whole.ended_at or whole.started_at) - whole.started_at) / 1e9
     why = next(_reasons(records), "") if state != "SUCCEEDED" else ""
     run = {"SUCCEEDED": RAN, "": WAITS}.get(state, FAILED)
@@ -162,9 +162,9 @@ def _simulated(tried: Tried, package: bytes, inputs: Sequence[Input], profile: P
 
 
 def _reasons(records: Sequence[object]) -> Iterator[str]:
-    for each in records:
-        if isinstance(each, Event) and each.type == "Warning" and each.message:
-            yield each.message
+    for record in records:
+        if isinstance(record, Event) and record.type == "Warning" and record.message:
+            yield record.message
 
 
 def _lines(tried: Sequence[Tried]) -> list[str]:

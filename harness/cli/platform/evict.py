@@ -70,9 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     attempts: list[Attempt] = []
     if arguments.yes:
         evict = _evictor(arguments, cluster)
-        for each in evict_at(due_s, choose, evict, lambda at_s: _wait_until(begun_s + at_s) - begun_s, random):
-            attempts.append(each)
-            print(for_output(_line(each)), file=sys.stderr, flush=True)
+        for attempt in evict_at(due_s, choose, evict, lambda at_s: _wait_until(begun_s + at_s) - begun_s, random):
+            attempts.append(attempt)
+            print(for_output(_line(attempt)), file=sys.stderr, flush=True)
     printing.show(
         arguments, lambda: _text(arguments, now, len(due_s), attempts), lambda: _json(arguments, now, due_s, attempts)
     )
@@ -131,9 +131,13 @@ def _text(arguments: argparse.Namespace, now: Choice, due: int, attempts: list[A
     lines += [f"  {victim}" for victim in now.victims]
     if now.refused:
         lines.append("Not evicted, unless named by --allow:")
-        lines += [line for each in now.refused for line in printing.wrapped(f"{each.name} {each.reason}", "  ", "    ")]
+        lines += [
+            line
+            for refused in now.refused
+            for line in printing.wrapped(f"{refused.name} {refused.reason}", "  ", "    ")
+        ]
     if arguments.yes:
-        done = sum(not each.failure for each in attempts)
+        done = sum(not attempt.failure for attempt in attempts)
         lines.append(f"{counted(done, 'eviction')} of {due} in {format_duration(arguments.for_s)}.")
     else:
         planned = f"{counted(due, 'eviction')} in {format_duration(arguments.for_s)}"
@@ -146,9 +150,9 @@ def _json(arguments: argparse.Namespace, now: Choice, due_s: list[float], attemp
         {
             "dry_run": not arguments.yes,
             "due_s": due_s,
-            "victims": [asdict(each) for each in now.victims],
-            "refused": [asdict(each) for each in now.refused],
-            "attempts": [asdict(each) for each in attempts],
+            "victims": [asdict(victim) for victim in now.victims],
+            "refused": [asdict(refused) for refused in now.refused],
+            "attempts": [asdict(attempt) for attempt in attempts],
         },
         indent=2,
     )

@@ -47,7 +47,7 @@ _OF_KFP, _OF_ARGO = ("pipeline", "prepare", "caching"), ("workflow", "with")
 
 def _options() -> tuple[Option, ...]:
     drain = with_defaults(named("drain"), {"drain": _DRAIN})
-    of_target = (each for each in (*kfp.OPTIONS, *argo.OPTIONS) if each.name in {*_OF_KFP, *_OF_ARGO})
+    of_target = (option for option in (*kfp.OPTIONS, *argo.OPTIONS) if option.name in {*_OF_KFP, *_OF_ARGO})
     return (SCHEDULE, *schedule_options(), *drain, *named(*_LOAD), *of_target)
 
 
@@ -108,10 +108,10 @@ def _calibrated(profile: Profile, arguments: argparse.Namespace) -> Profile:
     from harness.planning.identify import identify, recorded_test
 
     timeline = timeline_of(arguments.calibrate_from)
-    found = identify(timeline, recorded_test(RunFolder.open(arguments.calibrate_from), timeline), profile)
-    for each in (*found.settings, found.reproduction):
-        sys.stderr.write(f"from {arguments.calibrate_from}: {each}\n")
-    return found.profile
+    identified = identify(timeline, recorded_test(RunFolder.open(arguments.calibrate_from), timeline), profile)
+    for setting in (*identified.settings, identified.reproduction):
+        sys.stderr.write(f"from {arguments.calibrate_from}: {setting}\n")
+    return identified.profile
 
 
 def _simulate(arguments: argparse.Namespace) -> int:
@@ -131,7 +131,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
         started_at=_ORIGIN_AT,
     )  # fmt: skip
     if profile.tenants:
-        tenants = ";".join(each.namespace for each in profile.tenants)
+        tenants = ";".join(tenant.namespace for tenant in profile.tenants)
         plan = replace(plan, target_options={**plan.target_options, "tenants": tenants})
     if target == "argo":
         _note_ignored(checked, profile)
@@ -210,7 +210,7 @@ def _plan(folder: RunFolder, arguments: argparse.Namespace, checked: Checked, te
 def _arrivals(folder: RunFolder, test: PlannedTest) -> list[Arrival]:
     """The scenarios in turn, named as the load names them."""
     assignment = Assignment(folder.path.name, test.plan, test.scenarios, test.offsets, _ORIGIN_AT)
-    return [Arrival(test.offsets[each.seq], each.scenario) for each in assignment.arrivals()]
+    return [Arrival(test.offsets[arrival.seq], arrival.scenario) for arrival in assignment.arrivals()]
 
 
 def _records(

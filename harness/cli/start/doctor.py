@@ -59,19 +59,19 @@ def _checks(arguments: argparse.Namespace) -> tuple[list[Check], str]:
     plan = plan_of(arguments, host, time.time_ns())
     read_options(plan.observer.collector_options)
     settings = ObserverSettings.of(plan, credentials(arguments, target), variables())
-    found = [*_machine(Path(arguments.runs_dir))]
+    checks = [*_machine(Path(arguments.runs_dir))]
     if host:
         plan, of_platform = _reached(target, plan, settings)
-        found += of_platform
+        checks += of_platform
     elif own_host(target, {name: str(value) for name, value in plan.target_options.items()}):
-        found += [checkup.token("", 0.0), checkup.Check("platform", State.OK, "runs are processes of the load test")]
+        checks += [checkup.token("", 0.0), checkup.Check("platform", State.OK, "runs are processes of the load test")]
     else:
         variable = f", or set {target.HOST_VARIABLE}" if target.HOST_VARIABLE else ""
         missing = f"no address: give --host{variable}"
         cost = "load tests use the simulated platform"
-        found += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
+        checks += [checkup.token("", 0.0), checkup.Check("platform", State.LIMITED, missing, cost)]
     of_cluster, role = checkup.cluster(settings, rights_to_load(plan))
-    return [*found, *of_cluster, checkup.prometheus(settings), *checkup.past(settings), *checkup.pages(settings)], role
+    return [*checks, *of_cluster, checkup.prometheus(settings), *checkup.past(settings), *checkup.pages(settings)], role
 
 
 def _reached(target: Platform, plan: Plan, settings: ObserverSettings) -> tuple[Plan, list[Check]]:

@@ -91,7 +91,7 @@ def _demand_fit(arguments: argparse.Namespace, documents: Sequence[Document]) ->
 
 
 def _diff(before: Sequence[Document], after: Sequence[Document], source: str, target: str) -> list[str]:
-    old, new = (_dumped(each).decode().splitlines() for each in (before, after))
+    old, new = (_dumped(sequence).decode().splitlines() for sequence in (before, after))
     return list(difflib.unified_diff(old, new, source, target, lineterm=""))
 
 
@@ -109,7 +109,7 @@ def _check(arguments: argparse.Namespace, compiled: Path) -> int:
     with reading.structured(arguments.pipeline, "recompile it with kfp 2"):
         _demand_fit(arguments, documents)
         found = check(documents, spot[0] if spot else None, _quickest_s(arguments.run) if arguments.run else {})
-    document = {"findings": [asdict(each) for each in found]}
+    document = {"findings": [asdict(finding) for finding in found]}
     printing.show(arguments, lambda: _listed(found), lambda: json.dumps(document, indent=2, ensure_ascii=False))
     return ExitCode.SLO_FAILED if found else ExitCode.OK
 

@@ -159,7 +159,7 @@ def _port(client: Any, service: KubeService) -> str:
             f"the kubeconfig's account may not get services in the namespace {service.namespace}, to find the port",
             f"name it: --host {replace(service, port='80')}",
         ) from error
-    ports = [(str(each.port), each.name or "") for each in found.spec.ports or ()]
+    ports = [(str(port.port), port.name or "") for port in found.spec.ports or ()]
     if service.port:
         if any(service.port in port for port in ports):
             return service.port

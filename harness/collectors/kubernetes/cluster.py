@@ -46,7 +46,7 @@ class Cluster:
         self._logs = LauncherLogs(self._api, journal)
         self._pods = Pods(journal, since, self._logs.offer)
         recorded = observation.folder.records(Event)
-        phases = ((each.object, each.reason) for each in recorded if each.kind == WORKFLOW_KIND)
+        phases = ((event.object, event.reason) for event in recorded if event.kind == WORKFLOW_KIND)
         self._workflows = Workflows(journal, since, phases)
         self._replicas = Replicas(journal, observation.plan.target, self._nodes.known)
         self._controller = ControllerArguments(journal)
@@ -131,11 +131,13 @@ class Cluster:
         while not stop.wait(_TICK_S):
             self._events.release()
             self._others.use(self._pods.hosts)
-            looked = all(each.looked for each in self._reflectors)
-            seen = looked and not any(each.lapsed for each in self._pod_reflectors)
+            looked = all(reflector.looked for reflector in self._reflectors)
+            seen = looked and not any(pod_reflector.lapsed for pod_reflector in self._pod_reflectors)
             activity.pods = self._pods.alive if seen else None
             activity.worked = self._pods.runs if seen else None
-            current = self._workflow_reflectors and all(each.current for each in self._workflow_reflectors)
+            current = self._workflow_reflectors and all(
+                workflow_reflector.current for workflow_reflector in self._workflow_reflectors
+            )
             activity.persisted = self._workflows.persisted if current else None
             activity.unfinished = self._workflows.unfinished if current else None
             if self._reflectors[0].listed:

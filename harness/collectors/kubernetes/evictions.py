@@ -52,7 +52,7 @@ class EvictionApi:
 
     def nodes(self, selector: str) -> list[CandidateNode]:
         """The nodes that the selector matches."""
-        return [_node(each) for each in self._items(self._core.list_node, label_selector=selector)]
+        return [_node(item) for item in self._items(self._core.list_node, label_selector=selector)]
 
     def evict_pod(self, namespace: str, name: str, grace_s: int | None) -> str:
         """Evict a pod; returns why that was not possible, "" if it was. None is the pod's own grace period."""
@@ -135,12 +135,14 @@ def _pod(manifest: Mapping[str, Any]) -> CandidatePod:
         namespace=str(metadata["namespace"]),
         node=str(manifest["spec"].get("nodeName") or ""),
         run=run_of(manifest),
-        everywhere=any(each.get("kind") in _ON_EVERY_NODE for each in metadata.get("ownerReferences") or ()),
+        everywhere=any(
+            ownerreference.get("kind") in _ON_EVERY_NODE for ownerreference in metadata.get("ownerReferences") or ()
+        ),
     )
 
 
 def _node(manifest: Mapping[str, Any]) -> CandidateNode:
     metadata = manifest["metadata"]
     labels = metadata.get("labels") or {}
-    taints = {str(each.get("key")) for each in manifest["spec"].get("taints") or ()}
+    taints = {str(taint.get("key")) for taint in manifest["spec"].get("taints") or ()}
     return CandidateNode(str(metadata["name"]), any(each in labels or each in taints for each in _CONTROL_PLANE))

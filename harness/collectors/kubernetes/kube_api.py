@@ -209,9 +209,9 @@ def connect(settings: ObserverSettings) -> tuple[Any, str]:
         if settings.kubeconfig or settings.kube_context:
             raise UnreachableError(f"the kubeconfig can't be used: {error}") from error
         return _in_cluster(client, config, ConfigException, error)
-    named = next((each for each in contexts if each["name"] == settings.kube_context), None)
+    named = next((context for context in contexts if context["name"] == settings.kube_context), None)
     if settings.kube_context and named is None:
-        names = ", ".join(str(each["name"]) for each in contexts)
+        names = ", ".join(str(context["name"]) for context in contexts)
         raise ConfigError(f"the kubeconfig has no context '{settings.kube_context}'", f"contexts are: {names}")
     configuration = client.Configuration()
     try:

@@ -72,7 +72,7 @@ class MetricsServer:
             newest[key] = max(before, at)
             if at > before:
                 # A node's usage is its own, a pod's that of its containers.
-                usage = [each.get("usage") or {} for each in item.get("containers") or (item,)]
+                usage = [container.get("usage") or {} for container in item.get("containers") or (item,)]
                 for metric, resource in zip(_METRICS[kind], ("cpu", "memory"), strict=True):
                     known = [parse_quantity(each[resource]) for each in usage if each.get(resource) is not None]
                     if known:

@@ -19,7 +19,7 @@ from harness.model.records import Event, Sample
 
 VERSIONS = ("/apis/karpenter.sh/v1", "/apis/karpenter.sh/v1beta1")  # the newer one first
 _LAUNCHED, _REGISTERED, _INITIALIZED = _STAGES = ("Launched", "Registered", "Initialized")
-_TO_DO = frozenset({"", "AwaitingReconciliation"})  # reasons of a condition that nobody has looked at yet
+_TO_DO = frozenset({"", "AwaitingReconciliation"})  # reasons of a condition that no controller has handled yet
 _POOL = "karpenter.sh/nodepool"
 
 

@@ -42,13 +42,13 @@ class NodePools:
             TargetUnreachableError: the cluster does not answer, as with the other methods.
         """
         return [
-            PoolNode(node_of(each), bool(each["spec"].get("taints")), bool(each["spec"].get("unschedulable")))
-            for each in self._items(self._core.list_node)
+            PoolNode(node_of(item), bool(item["spec"].get("taints")), bool(item["spec"].get("unschedulable")))
+            for item in self._items(self._core.list_node)
         ]
 
     def offers(self) -> list[NodeOffer]:
         """What the nodes offer to pods."""
-        return [_offer(each) for each in self._items(self._core.list_node)]
+        return [_offer(item) for item in self._items(self._core.list_node)]
 
     def pods(self, *, everywhere: bool = False) -> list[PoolPod]:
         """The pods of runs in their namespace, or all pods everywhere."""
@@ -61,7 +61,7 @@ class NodePools:
     def scheduling_failures(self) -> list[tuple[str, str]]:
         """Events in the namespace of the runs: a pod's name, and the scheduler's message."""
         events = self._namespaced("event", field_selector=_FAILED)
-        return [(str(each["involvedObject"].get("name")), str(each.get("message") or "")) for each in events]
+        return [(str(event["involvedObject"].get("name")), str(event.get("message") or "")) for event in events]
 
     def cordon(self, node: str, *, cordoned: bool) -> None:
         """Keep new pods off a node, or allow them again."""

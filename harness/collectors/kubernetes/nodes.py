@@ -116,7 +116,7 @@ class Nodes:
             self._journal.write(node)
 
     def listed(self) -> None:
-        """All nodes were listed: recorded nodes that were not seen have gone while nobody observed."""
+        """All nodes were listed: recorded nodes that were not seen have gone while nothing was observed."""
         for node in self._unconfirmed.values():
             self._journal.write(replace(node, gone_at=self._journal.now()))
         self._unconfirmed.clear()

@@ -25,7 +25,7 @@ def has_replicas(target: str) -> bool:
 
 
 def workers_of(spec: Mapping[str, Any], cores: float | None) -> int | None:
-    """Worker processes of a replica with this pod spec on a machine of so many cores; none where that is not known.
+    """Worker processes of a replica with this pod spec on a machine with that many cores; none where that is not known.
 
     WEB_CONCURRENCY is their number. Without it there are WORKERS_PER_CORE (1) times the cores, at least two, and at
     most MAX_WORKERS; the cores are the machine's, whatever the container's limit. Source: the start script of the

@@ -86,7 +86,7 @@ def _claims(pod: Mapping[str, Any]) -> tuple[str, ...]:
     """The volume claims that a pod mounts."""
     volumes = (pod.get("spec") or {}).get("volumes") or ()
     return tuple(
-        str(each["persistentVolumeClaim"].get("claimName")) for each in volumes if "persistentVolumeClaim" in each
+        str(volume["persistentVolumeClaim"].get("claimName")) for volume in volumes if "persistentVolumeClaim" in volume
     )
 
 

@@ -30,7 +30,7 @@ def label_name(label: str, prefix: str = "label") -> str:
     return f"{prefix}_" + sub(r"([a-z0-9])([A-Z])", r"\1_\2", sub(r"\W", "_", label)).lower()
 
 
-_LABELS = {label_name(each): each for each in (*KNOWN_LABELS, *LABELS)}
+_LABELS = {label_name(label): label for label in (*KNOWN_LABELS, *LABELS)}
 _ANNOTATIONS = {label_name(each, "annotation"): each for each in (NODE_NAME,)}
 
 

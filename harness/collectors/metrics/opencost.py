@@ -26,7 +26,7 @@ class Allocations(Ask):
     def request(self) -> tuple[str, dict[str, str]]:
         """Path and query."""
         ends = (datetime.fromtimestamp(at_s, UTC) for at_s in (self.start_s, self.end_s))
-        window = ",".join(f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in ends)
+        window = ",".join(f"{end:%Y-%m-%dT%H:%M:%SZ}" for end in ends)
         return _PATH, {"window": window, "aggregate": "namespace,pod", "includeIdle": "true"}
 
 

@@ -16,7 +16,7 @@ from harness.store.answers import Answers
 
 Answer = list[tuple[dict[str, str], list[tuple[int, float]]]]  # labels, and points of UTC ns and value
 AT_ONCE = 4
-_TOO_MANY_SAMPLES = 422  # samples, or series; also of stores that speak Prometheus' API
+_TOO_MANY_SAMPLES = 422  # samples, or series; also of stores with Prometheus' API
 _BUSY_STATUSES = frozenset({429, 502, 503, 504})
 _WAITS_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _SHORTEST_S = 60
@@ -101,7 +101,7 @@ class PastReader:
         ask: sends a request, path and query; raises `UnreachableError`.
         answers: take what comes; what they hold already is not asked for again.
         most_samples: after which nothing more is asked for.
-        pause: waits so many seconds; True to end early.
+        pause: waits for a number of seconds; True to end early.
         over: called after each chunk.
     """
 

@@ -71,7 +71,7 @@ class Metric:
     def queries(self, found: str, window_s: int, more: str = "") -> dict[str, str]:
         """PromQL for the name that was `found`, by quantile; "" is the key unless it is a histogram.
 
-        `more` are matchers beside the metric's own.
+        `more` are matchers in addition to the metric's own.
         """
         matchers = ",".join([*(_matcher(label, value) for label, value in self.where), *filter(None, [more])])
         series = f"{found}{self.suffix}" + (f"{{{matchers}}}" if matchers else "")
@@ -151,7 +151,7 @@ def _metric(raw: Any, where: str) -> Metric:
     if unknown:
         raise ConfigError(f"{where} has an unknown key '{min(unknown)}'", f"keys are: {', '.join(sorted(_KEYS))}")
     candidates = raw.get("any_of")
-    if not isinstance(candidates, list) or not candidates or not all(_is_name(each) for each in candidates):
+    if not isinstance(candidates, list) or not candidates or not all(_is_name(candidate) for candidate in candidates):
         raise ConfigError(f"{where}: 'any_of' is not a list of metric names", "write any_of: [new_name, old_name]")
     if not _is_name(raw.get("name")):
         raise ConfigError(f"{where}: 'name' is not a metric name", "use letters, digits and _")

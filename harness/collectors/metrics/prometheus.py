@@ -141,7 +141,7 @@ class Prometheus:
         self._polling = Polling(health, self._read, 2.0 * self._step_s, remembers=True)
         self._start_s = (observation.plan.started_at or self._journal.now()) // 10**9
         # By an earlier observer.
-        self._recorded_s = {each.metric: each.at // 10**9 for each in observation.folder.records(Sample)}
+        self._recorded_s = {record.metric: record.at // 10**9 for record in observation.folder.records(Sample)}
         self._moved: dict[tuple[object, ...], bool] = {}  # by series: it was not always 0
         self._queries: list[Query] = []
         self._done_s: dict[Query, int] = {}

@@ -33,10 +33,10 @@ def parse(text: str) -> Page:
     """
     page: Page = defaultdict(dict)
     for line in text.splitlines():
-        found = _LINE.fullmatch(line.strip())
-        if found is None:
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
             continue
-        name, inside, number = found.groups()
+        name, inside, number = match.groups()
         try:
             value = float(number)
         except ValueError:

@@ -30,12 +30,12 @@ class Arrivals:
     def add(self, submissions: Iterable[Submission], stage: str) -> list[str]:
         """Take in new rows of the ledger and the load's present stage; returns the runs of the accepted ones."""
         self._stage, accepted = stage, []
-        for each in submissions:
+        for submission in submissions:
             self._booked += 1
-            self.sent += each.sent_at is not None
-            self._refused += each.status is not None and not each.run
-            if each.run:
-                accepted.append(each.run)
+            self.sent += submission.sent_at is not None
+            self._refused += submission.status is not None and not submission.run
+            if submission.run:
+                accepted.append(submission.run)
         return accepted
 
     @property

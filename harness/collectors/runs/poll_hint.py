@@ -10,7 +10,7 @@ class PollHint(Enum):
     """What a poll would show."""
 
     NOTHING = auto()  # no run has started, or none has ended since the last poll
-    CHANGES = auto()  # state changes that nobody waits for
+    CHANGES = auto()  # state changes that are not awaited
     POSSIBLE_END = auto()  # an awaited end may have happened; the cluster cannot tell
     END = auto()  # an awaited end has happened
 

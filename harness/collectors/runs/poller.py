@@ -175,7 +175,7 @@ class RunPoller:
         if not (awaited or self._known.over) or load is Load.ARRIVING:
             self._awaited_from_s = now_s
         return PollState(
-            own=self._requests - min(self._tasks.taken, 1),  # the tasks of one run are beside the budget
+            own=self._requests - min(self._tasks.taken, 1),  # the tasks of one run do not count against the budget
             sent=self._served,
             hint=hint,
             hinted_s=now_s - self._hint_from_s,

@@ -43,11 +43,11 @@ class HostApi(KubeApi):
             return self._through_proxy()
         configuration = client.Configuration(host=settings.host.rstrip("/"))
         configuration.verify_ssl = settings.verify_tls
-        given = settings.credentials
-        configuration.ssl_ca_cert = given.authorities or None
-        configuration.cert_file, configuration.key_file = given.certificate or None, given.key or None
+        credentials = settings.credentials
+        configuration.ssl_ca_cert = credentials.authorities or None
+        configuration.cert_file, configuration.key_file = credentials.certificate or None, credentials.key or None
         api = client_of(configuration)
-        for name, value in given.fields(settings.host).items():
+        for name, value in credentials.fields(settings.host).items():
             api.set_default_header(name, value)
         return api, settings.namespace
 
@@ -160,14 +160,14 @@ class RunWatch:
 
     def live(self) -> LiveObserver | None:
         """See `Collector`."""
-        if not all(each.looked for each in self._reflectors):
+        if not all(reflector.looked for reflector in self._reflectors):
             return None
         with self._lock:
             return LiveObserver(runs=self._known.counts(), ends_at=self._counted_at)
 
     def look(self) -> None:
         """Tell the other collectors which runs are the test's, and give up those that were deleted."""
-        if all(each.current for each in self._reflectors):
+        if all(reflector.current for reflector in self._reflectors):
             self._counted_at = self._journal.now()
         for row in self._ledger.read():
             if row.run is not None:

@@ -85,7 +85,7 @@ class Forecast:
         self.left_s: float | None = None
 
     def update(self, now_s: float, *, over: int, going: int) -> None:
-        """A sweep has ended at `now_s` (monotonic) with so many runs over and going."""
+        """A sweep has ended at `now_s` (monotonic) with these numbers of runs over and going."""
         ended, length_s = over - self._over, now_s - self._swept_s
         self.left_s = going * length_s / ended if ended > 0 else None
         self._swept_s, self._over = now_s, over

@@ -82,7 +82,7 @@ def _unreported(timeline: Timeline) -> list[Finding]:
 
 
 def _evidence(late: Floats, typical: float, slow: float) -> tuple[Evidence, ...]:
-    first, last = (float(each.mean()) for each in quarters(late))
+    first, last = (float(quarter.mean()) for quarter in quarters(late))
     return (
         Evidence(
             f"delay from the workflow's end to the run's end in the API: p50 {format_duration(typical)}, "

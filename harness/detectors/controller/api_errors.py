@@ -24,7 +24,7 @@ _FIX_CLIENTS = "Check what the clients send: the codes say that most of the reje
 def detect(timeline: Timeline) -> list[Finding]:
     """Rejected submissions by status and message; those of another finding belong to that one.
 
-    Where no load was sent, the API server's own metrics tell what it answered to those of others.
+    Where no load was sent, the API server's own metrics show what it answered to others.
     """
     return _of_load(timeline) if timeline.plan.intended else _of_others(timeline)
 

@@ -18,13 +18,13 @@ _MAX_SPREAD = 0.6  # of the gaps between responses; exponential gaps, as of a bu
 
 def detect(timeline: Timeline) -> list[Finding]:
     """While submissions queue, responses come at an even pace: a token bucket is regular, a busy server is not."""
-    found = acceptance(timeline)
-    if found is None:
+    plateau = acceptance(timeline)
+    if plateau is None:
         return []
     runs = timeline.runs
     service = floats(runs, "answered_s") - floats(runs, "sent_s")
     service = service[np.isfinite(service)]
-    even = found.spread < _MAX_SPREAD
+    even = plateau.spread < _MAX_SPREAD
     share = float(service.sum() / max(waits_so_far(timeline).total.sum(), service.sum()))
     if share < _MIN_SHARE_OF_TIME:
         return []
@@ -32,20 +32,20 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"Throughput capped at {found.rate:.1f} runs/s by the API server; the slowest submission took "
+            f"Throughput capped at {plateau.rate:.1f} runs/s by the API server; the slowest submission took "
             f"{format_duration(slowest)}",
             0.92 if even else 0.6,
             (
                 Evidence(
-                    f"{found.count:,} consecutive responses came at {found.rate:.2f}/s while submissions queued "
-                    f"(R² of a constant rate: {found.fit:.1%})",
-                    found.rate, "1/s", "submissions", "answered_at",
+                    f"{plateau.count:,} consecutive responses came at {plateau.rate:.2f}/s while submissions queued "
+                    f"(R² of a constant rate: {plateau.fit:.1%})",
+                    plateau.rate, "1/s", "submissions", "answered_at",
                 ),
                 Evidence(
-                    f"the gaps between responses vary by {found.spread:.0%}: " + (
+                    f"the gaps between responses vary by {plateau.spread:.0%}: " + (
                         "as even as from a token bucket" if even else "uneven, as from a busy server"
                     ),
-                    found.spread, "share", "submissions", "answered_at",
+                    plateau.spread, "share", "submissions", "answered_at",
                 ),
                 Evidence(f"submissions took up to {format_duration(slowest)}", slowest, "s", "submissions"),
             ),

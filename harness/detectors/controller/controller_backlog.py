@@ -1,4 +1,4 @@
-"""The workflow controller is slow, and what was observed does not tell which of its settings limits it."""
+"""The workflow controller is slow, and what was observed does not show which of its settings limits it."""
 
 from harness.analysis.waits.controller_limit import Limit
 from harness.analysis.waits.workflow_limits import as_good
@@ -20,7 +20,7 @@ OVERSTATED_EARLY = True  # more workflows may show which of its settings it is
 _ARGUMENTS = {QPS: 100, BURST: 150, WORKFLOW_WORKERS: 64}
 _REST = (
     "Give the workflow controller more CPU, and shorten the time to live of finished workflows, which it also checks. "
-    "Its own metrics tell what it lacks (--metrics argo=…)."
+    "Its own metrics show what it lacks (--metrics argo=…)."
 )
 _REQUEUE = "Requeue workflows sooner after a change (DEFAULT_REQUEUE_TIME). "
 

@@ -19,7 +19,7 @@ from harness.model.phases import BURST, QPS
 NAME = "controller-qps"
 SEEN = ("real: low-qps",)
 NEEDS = (Capability.RUNS, Capability.PODS)
-USES = {Capability.CONTROLLER: "the rate, and what only the controller's own metrics tell from other causes"}
+USES = {Capability.CONTROLLER: "the rate, and what only the controller's own metrics distinguish from other causes"}
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = WEBHOOK
 NOT_INJECTED = "the fault controller-backlog injects it, and it is named where the controller's metrics are recorded"

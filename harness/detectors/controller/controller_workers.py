@@ -21,9 +21,7 @@ from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
 NAME = "controller-workers"
 SEEN = ("real: one-worker",)
 NEEDS = (Capability.RUNS, Capability.PODS)
-USES = {
-    Capability.CONTROLLER: "how many workers are busy, and what only the controller's metrics tell from other causes"
-}
+USES = {Capability.CONTROLLER: "how many workers are busy, and what only its metrics distinguish from other causes"}
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = WEBHOOK
 NOT_INJECTED = "it is a setting of the simulated controller (workers), which a profile or its Deployment changes"
@@ -36,20 +34,20 @@ _CLEANUP_S = 5.0
 def detect(timeline: Timeline) -> list[Finding]:
     """Workflows wait in the queue while the client has tokens to spare, or ended pods do."""
     slow, seen = told_apart(timeline), signs(timeline)
-    found = [] if slow is None or slow.limit is not Limit.WORKERS else [slow]
+    slow_controllers = [] if slow is None or slow.limit is not Limit.WORKERS else [slow]
     return [
         *(
             Finding(
                 NAME,
-                f"The workflow controller is short of workers (--workflow-workers): {spent(each)}",
+                f"The workflow controller is short of workers (--workflow-workers): {spent(slow_controller)}",
                 _SURE if seen.measured else _LIKELY,
-                (*_evidence(seen), *each.evidence),
+                (*_evidence(seen), *slow_controller.evidence),
                 f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, WORKERS)} "
                 f"({WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
                 tune(timeline, {WORKFLOW_WORKERS: _more(seen.busy, WORKERS)}),
-                slowed(each.share),
+                slowed(slow_controller.share),
             )
-            for each in found
+            for slow_controller in slow_controllers
         ),
         *(() if slow is not None and slow.limit is Limit.REQUESTS else _cleanup(timeline)),
     ]

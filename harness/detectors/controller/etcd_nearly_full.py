@@ -9,7 +9,7 @@ EXPLAINED_BY = {"etcd-full": 0.0}
 NOT_INJECTED = "the simulated cluster keeps its objects in memory, without a limit"
 
 _SIZE, _QUOTA, _IN_USE = "etcd_db_bytes", "etcd_quota_bytes", "etcd_db_in_use_bytes"
-# Where only the API server tells the size: etcd's default, and the most that its documentation recommends.
+# Where only the API server reports the size: etcd's default, and the most that its documentation recommends.
 # Source: https://etcd.io/docs/latest/dev-guide/limit/
 _QUOTAS = (2 * 2**30, 8 * 2**30)
 _MIN_FULL, _HOUR_S, _MIN_GROWING = 0.8, 3600.0, 0.5
@@ -32,7 +32,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     known = f"of its quota of {format_bytes(most)}"
     used = floats(timeline.metric(_IN_USE), "value")
     loose = bool(used.size) and float(used[-1]) < _MAX_USED * last
-    guessed = "" if quota.size else " (a usual one: etcd's own metrics tell it, the API server's don't)"
+    guessed = "" if quota.size else " (a usual one: etcd's own metrics show it, the API server's don't)"
     return [
         Finding(
             NAME,

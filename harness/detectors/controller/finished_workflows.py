@@ -1,4 +1,4 @@
-"""Finished workflows pile up: nobody removes them."""
+"""Finished workflows pile up: nothing removes them."""
 
 import numpy as np
 import orjson
@@ -24,7 +24,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not len(samples):
         raise CannotJudgeError("the workflow controller's metrics were not recorded (--metrics argo=… or Prometheus)")
     phases = [str(orjson.loads(text).get("phase", "")) for text in samples["labels"]]
-    finished = samples[[each in _FINISHED for each in phases]]
+    finished = samples[[phase in _FINISHED for phase in phases]]
     counts = _totals(finished)
     if counts.size < 2 or counts[-1] < _MIN_FINISHED or counts[-1] <= counts[0]:  # two show a change
         return []

@@ -19,29 +19,29 @@ _MIN_SHARE_OF_TIME = 0.15
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The number of active runs stays at its maximum while others wait for their first pod."""
-    found = startup_delay(timeline)
-    share = found.queue
-    if not found.capped or share < _MIN_SHARE_OF_TIME or scheduling_wait(timeline).share > share:
+    delay = startup_delay(timeline)
+    share = delay.queue
+    if not delay.capped or share < _MIN_SHARE_OF_TIME or scheduling_wait(timeline).share > share:
         return []
-    before, between = found.late_s, max(0.0, float(np.median(found.between)))
-    limit = binding(timeline, found.most)
+    before, between = delay.late_s, max(0.0, float(np.median(delay.between)))
+    limit = binding(timeline, delay.most)
     return [
         Finding(
             NAME,
-            f"Only {found.most} runs are active at once: runs spent {share:.0%} of their time waiting for a slot",
+            f"Only {delay.most} runs are active at once: runs spent {share:.0%} of their time waiting for a slot",
             0.9,
             (
                 Evidence(
-                    f"{found.most} runs were active for {found.plateau:.0%} of the "
-                    f"{format_duration(found.queued_s)} in which others waited for their first pod",
-                    found.plateau, "share", "spans",
+                    f"{delay.most} runs were active for {delay.plateau:.0%} of the "
+                    f"{format_duration(delay.queued_s)} in which others waited for their first pod",
+                    delay.plateau, "share", "spans",
                 ),
                 Evidence(
-                    f"all but the first {found.most} runs waited {format_duration(before)} for their first pod, then "
+                    f"all but the first {delay.most} runs waited {format_duration(before)} for their first pod, then "
                     f"{format_duration(between)} between pods (medians)",
                     before, "s", "spans",
                 ),
-                *evidence(limit, found.most),
+                *evidence(limit, delay.most),
             ),
             fix(limit) + " Or it is the pipeline's own limit.",
             commands(limit),

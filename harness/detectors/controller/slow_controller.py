@@ -22,7 +22,7 @@ from harness.model.phases import ARGUMENTS, CONTROLLER, PUBLISHING, REQUEUE_TIME
 
 # Each creation of a pod that waits for a webhook holds a worker meanwhile, and spaces the client's requests.
 WEBHOOK = {"webhook-slow": 0.3}
-# What holds workflows back without the controller being slow, with the confidence that remains beside it. Steps that
+# What holds workflows back without the controller being slow, with the confidence that then remains. Steps that
 # can't write their outputs are repeated after a pause.
 HELD = {
     "lock-wait": 0.1,
@@ -71,7 +71,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     Raises:
         CannotJudgeError: no run had consecutive pods.
     """
-    chain, found, waited = critical_path(timeline), startup_delay(timeline), _waited(timeline)
+    chain, delay, waited = critical_path(timeline), startup_delay(timeline), _waited(timeline)
     pods = distinct(timeline.pods["pod"].to_numpy()[timeline.pods["row"].to_numpy() >= 0]) / max(waited.size, 1)
     by_run, by_chain = waited / max(pods, 1.0), chain.gaps_s  # in a fan-out, other pods of the run live meanwhile
     a_pod_s = max(float(each.mean()) for each in (by_run, by_chain, np.zeros(1)) if each.size)
@@ -86,18 +86,18 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     share = own * (1.0 if seen.at_client_rate else 1 - _USUAL_S / max(a_pod_s, _USUAL_S))
     if share < _MIN_SHARE_OF_TIME:
         return None
-    early, late = (float(each.mean()) for each in quarters(waited))
+    early, late = (float(quarter.mean()) for quarter in quarters(waited))
     grows = late > _MIN_GROWTH * max(early, _A_POD_S)
     if a_pod_s < _A_POD_S and not grows and not seen.at_client_rate:
         return None
-    if not found.before.size or not found.between.size:
+    if not delay.before.size or not delay.between.size:
         raise CannotJudgeError("no run with consecutive pods was observed")
-    before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
+    before, between = (max(0.0, float(np.median(each))) for each in (delay.before, delay.between))
     # Workflows of an idle controller start at once, and then wait for the next look after each pod.
     looks_s = seen.looks_s + _REQUEST_S
     in_time = float(by_chain[by_chain > looks_s + _RESOLUTION_S].sum()) <= _MAX_LONGER * float(by_chain.sum())
     idle = not grows and before < _A_POD_S and between <= looks_s * max(pods - 1.0, 1.0) and in_time
-    limit = seen.limit(idle=idle, late_start=before >= _A_POD_S and not found.capped)
+    limit = seen.limit(idle=idle, late_start=before >= _A_POD_S and not delay.capped)
     return SlowController(
         limit,
         share,
@@ -121,7 +121,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
 
 
 def _told(timeline: Timeline) -> tuple[Evidence, ...]:
-    """What its pod says that it was told, where that is known."""
+    """The settings that its pod shows, where they are known."""
     known = settings(timeline)
     words = ", ".join(f"{name} {value:g}{' s' if name == REQUEUE_TIME else ''}" for name, value in known.items())
     text = f"the controller runs with {words}"
@@ -129,7 +129,7 @@ def _told(timeline: Timeline) -> tuple[Evidence, ...]:
 
 
 def told_apart(timeline: Timeline) -> SlowController | None:
-    """The same, where what holds it up can be told.
+    """The same, where it is known what holds it up.
 
     Raises:
         CannotJudgeError: the controller is slow, and nothing that was observed says why.
@@ -196,15 +196,15 @@ def _waited(timeline: Timeline) -> Floats:
     """Seconds by run that it waited for its next pod; without the wait for a slot where their number is limited."""
     # With timestamps of two clocks, one in whole seconds, a wait may come out negative.
     waited = np.maximum(waits_so_far(timeline).of(CONTROLLER), 0.0)
-    found = startup_delay(timeline)
-    return np.maximum(waited - found.before.mean(), 0.0) if found.capped else waited
+    delay = startup_delay(timeline)
+    return np.maximum(waited - delay.before.mean(), 0.0) if delay.capped else waited
 
 
 def _share(timeline: Timeline) -> float:
     """The share of the runs' time that the controller took: for their pods, and to notice that the last one ended."""
-    shares, chain, found = waits_so_far(timeline).shares(), critical_path(timeline).shares, startup_delay(timeline)
+    shares, chain, delay = waits_so_far(timeline).shares(), critical_path(timeline).shares, startup_delay(timeline)
     ending = max(shares[PUBLISHING], 0.0)
-    return (chain[CONTROLLER] if found.capped else max(shares[CONTROLLER], chain[CONTROLLER])) + ending
+    return (chain[CONTROLLER] if delay.capped else max(shares[CONTROLLER], chain[CONTROLLER])) + ending
 
 
 def _passed(timeline: Timeline, chain: CriticalPath) -> Evidence:

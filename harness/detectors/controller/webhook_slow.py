@@ -56,7 +56,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if count < _MIN_PODS or not rows.any():
         raise CannotJudgeError("too few pods were observed, and not how long the controller's requests take")
     waited = timeline.seconds_of(rows)
-    create_s, most_s = (float(np.quantile(waited, each)) for each in (_QUANTILE, 1 - _QUANTILE))
+    create_s, most_s = (float(np.quantile(waited, value)) for value in (_QUANTILE, 1 - _QUANTILE))
     if create_s < 2 * _MIN_S or most_s > _MAX_SPREAD * create_s or shares[SCHEDULING] < _MIN_SHARE:
         return []  # stamps are whole seconds
     fact = Evidence(

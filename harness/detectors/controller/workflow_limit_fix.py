@@ -30,7 +30,7 @@ def commands(limit: WorkflowLimit) -> tuple[str, ...]:
 
 
 def evidence(limit: WorkflowLimit, most: int) -> tuple[Evidence, ...]:
-    """What the ConfigMap says beside what was seen; none where it was not read."""
+    """What the ConfigMap adds to what was seen; none where it was not read."""
     if not limit.value:
         return ()
     others = f"; other workflows ran while {most} of this test did" if limit.leaves_to_others(most) else ""

@@ -24,19 +24,19 @@ _OVERLAP_S = 1.0  # of stamps in whole seconds
 def detect(timeline: Timeline) -> list[Finding]:
     """The workflows that were read state a limit, runs reach it and no more, and have more pods to run."""
     events = timeline.events
-    told = events[(events["kind"] == WORKFLOW) & (events["reason"] == LIMITS)]
-    stated = [_LIMIT.fullmatch(str(each)) for each in told["message"]]
+    frame = events[(events["kind"] == WORKFLOW) & (events["reason"] == LIMITS)]
+    stated = [_LIMIT.fullmatch(str(each)) for each in frame["message"]]
     counts = Counter((int(each[1]), int(each[2])) for each in stated if each)
     if not counts:
         return []
     (limit, width), _ = counts.most_common(1)[0]
-    found = [each for each in _runs(timeline, limit, width) if each is not None]
+    found = [run for run in _runs(timeline, limit, width) if run is not None]
     whole, reached = float(waits_so_far(timeline).total.sum()), [most == limit for most, _, _ in found]
     share = min(1.0, sum(saved for *_, saved in found) / max(whole, 1e-9))
     if not found or np.mean(reached) < _MIN_SHARE_OF_RUNS or share < _MIN_SHARE_OF_TIME:
         return []
     could = max(could for _, could, _ in found)
-    name = shell_word(str(told["object"].iloc[-1]))
+    name = shell_word(str(frame["object"].iloc[-1]))
     return [
         Finding(
             NAME,

@@ -1,4 +1,4 @@
-"""The workflow controller postpones workflows, because as many are running as it was told to allow."""
+"""The workflow controller postpones workflows, because as many are running as its limit allows."""
 
 from harness.analysis.waits.failures import own_events
 from harness.analysis.waits.startup_delay import startup_delay

@@ -22,31 +22,33 @@ _PROXY = 407
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Submissions that were answered with 401, 407, or the way to a login page."""
-    found = refused_credentials(timeline)
-    if found is None:
+    credentials = refused_credentials(timeline)
+    if credentials is None:
         return []
-    statuses = ", ".join(f"{status} ({count:,})" for status, count in found.statuses.items())
+    statuses = ", ".join(f"{status} ({count:,})" for status, count in credentials.statuses.items())
     facts = [
         Evidence(
-            f"answers to {found.count:,} submissions, the first one sent {moment(found.from_s)}: {statuses}",
-            float(found.count), "submissions", "submissions", "outcome = rejected",
+            f"answers to {credentials.count:,} submissions, the first sent {moment(credentials.from_s)}: {statuses}",
+            float(credentials.count), "submissions", "submissions", "outcome = rejected",
         ),
-        Evidence(f"the first answer: “{found.example[:200]}”"),
+        Evidence(f"the first answer: “{credentials.example[:200]}”"),
     ]  # fmt: skip
-    if found.expires:
-        facts.append(Evidence(f"the token of the test's start expires at {found.expires}"))
-    if found.accepted_after:
-        facts.append(Evidence(f"{found.accepted_after:,} later submissions were accepted, with renewed credentials"))
-    fix = _LATE_FIX if found.accepted_after else _FIX
+    if credentials.expires:
+        facts.append(Evidence(f"the token of the test's start expires at {credentials.expires}"))
+    if credentials.accepted_after:
+        facts.append(
+            Evidence(f"{credentials.accepted_after:,} later submissions were accepted, with renewed credentials")
+        )
+    fix = _LATE_FIX if credentials.accepted_after else _FIX
     return [
         Finding(
             NAME,
-            f"The load generator's own credentials were refused, in {found.share:.1%} of the submissions, from "
-            f"{moment(found.from_s)} on",
+            f"The load generator's own credentials were refused, in {credentials.share:.1%} of the submissions, from "
+            f"{moment(credentials.from_s)} on",
             0.95,
             tuple(facts),
-            _PROXY_FIX if set(found.statuses) == {_PROXY} else fix,
+            _PROXY_FIX if set(credentials.statuses) == {_PROXY} else fix,
             (),
-            broke(found.share),
+            broke(credentials.share),
         )
     ]

@@ -21,8 +21,8 @@ _SHARE_IF_VALID = 0.05  # of the runs' time, in a valid test: less than any bott
 def detect(timeline: Timeline) -> list[Finding]:
     """Arrivals left so late that the load is not the promised one, or the lag is a tenth of the measured durations.
 
-    A measured duration is a run's, from due to its end; the API's response time only where no run's end can be told.
-    A lag of milliseconds is negligible beside minutes, however fast the API responds.
+    A measured duration is a run's, from due to its end; the API's response time only where no run's end is known.
+    A lag of milliseconds is negligible against minutes, however fast the API responds.
     """
     late = judged_lateness(timeline)
     share_of_runs = min(1.0, late.p99_s / late.measured_s) if late.measured_s else 0.0

@@ -14,7 +14,7 @@ from harness.model.phases import PULLING, STARTING
 NAME = "image-pull"
 SEEN = ("real: image-pull",)
 NEEDS = (Capability.RUNS, Capability.PODS)
-USES = {Capability.POD_EVENTS: "pulls: only events tell them from the rest of a start"}
+USES = {Capability.POD_EVENTS: "pulls: only events distinguish them from the rest of a start"}
 EXPLAINED_BY = {"image-missing": 0.3}  # a pull that is refused is tried again, after longer and longer pauses
 OVERSTATED_EARLY = True
 FAULTS = ("image-pull",)

@@ -40,8 +40,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     if found is None or len(found.tenants) < 2:
         return []
     runs = tenant_runs(timeline)
-    judged = [_judge(timeline, runs, each.name) for each in found.tenants]
-    noisy = max((each for each in judged if each is not None), key=lambda each: each.gain, default=None)
+    judged = [_judge(timeline, runs, tenant.name) for tenant in found.tenants]
+    noisy = max((neighbour for neighbour in judged if neighbour is not None), key=lambda each: each.gain, default=None)
     return [] if noisy is None else [_finding(noisy, runs)]
 
 

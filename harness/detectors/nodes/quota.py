@@ -34,12 +34,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     Argo writes no event about a rejected pod, and the run goes on when there is room: nothing fails.
     """
     by_quota: dict[tuple[str, str], list[Refusal]] = {}
-    for each in (*refusals(timeline), *_of_answers(timeline)):
-        by_quota.setdefault((each.namespace, each.quota), []).append(each)
+    for refusal in (*refusals(timeline), *_of_answers(timeline)):
+        by_quota.setdefault((refusal.namespace, refusal.quota), []).append(refusal)
     shows = (Capability.WORKFLOWS,) if timeline.plan.target in BY_WORKFLOWS else _SOURCES
     if not by_quota and (full := [each for each in used_up(timeline) if each.of_waits >= MIN_OF_WAITS]):
         return [_by_use(full[0])]
-    if not by_quota and not any(each.observed(timeline) for each in shows):
+    if not by_quota and not any(show.observed(timeline) for show in shows):
         raise CannotJudgeError(Capability.WORKFLOWS.reason(timeline))
     return [_finding(timeline, by_quota[key]) for key in sorted(by_quota)]
 
@@ -57,7 +57,7 @@ def _of_answers(timeline: Timeline) -> Iterator[Refusal]:
 
 def _by_use(full: UsedUp) -> Finding:
     """The finding about a quota whose amounts were read, and of which no refusal was."""
-    used, hard = (_amount(full.resource, each) for each in (full.used, full.hard))
+    used, hard = (_amount(full.resource, value) for value in (full.used, full.hard))
     name, place = shell_word(full.quota), shell_word(full.namespace)
     return Finding(
         NAME,
@@ -84,19 +84,19 @@ def _amount(resource: str, amount: float) -> str:
 def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
     """The finding about one quota."""
     quota, namespace = said[0].quota, said[0].namespace
-    pods = [each for each in said if each.row is not None and not each.answer]
-    answers = [each for each in said if each.answer]
-    tenant = namespace in {each.tenant for each in said}
+    pods = [refusal for refusal in said if refusal.row is not None and not refusal.answer]
+    answers = [refusal for refusal in said if refusal.answer]
+    tenant = namespace in {refusal.tenant for refusal in said}
     who = f"Tenant {namespace} has no quota left" if tenant else f"The namespace {namespace} has no quota left"
     what = "pods, and their runs wait" if pods else "runs" if answers else "pods"
-    amounts = next(filter(None, (each.room for each in said)), {})
+    amounts = next(filter(None, (refusal.room for refusal in said)), {})
     room = ", ".join(f"{name}: {used} of {most} used" for name, (used, most) in [*amounts.items()][:3])
     name, place = shell_word(quota), shell_word(namespace)
     return Finding(
         NAME,
         f"{who}: {quota} rejects {what}{room and f' ({room})'}",
         0.95,
-        tuple(_evidence(pods, [each for each in said if each.row is None], answers)),
+        tuple(_evidence(pods, [refusal for refusal in said if refusal.row is None], answers)),
         _FIX,
         (f"kubectl describe resourcequota {name} -n {place}", f"kubectl edit resourcequota {name} -n {place}"),
         max(
@@ -107,15 +107,15 @@ def _finding(timeline: Timeline, said: Sequence[Refusal]) -> Finding:
 
 
 def _waited(timeline: Timeline, refused: int) -> float:
-    """The share of the runs' time that they waited for pods: of all quotas, this one refused so many."""
+    """The share of the runs' time that they waited for pods, in proportion to this quota's refusals among all."""
     full = max((each.share for each in used_up(timeline)), default=0.0)
     share = max(quota_waits(timeline), full)
-    return share * refused / sum(each.row is not None for each in refusals(timeline))
+    return share * refused / sum(refusal.row is not None for refusal in refusals(timeline))
 
 
 def _evidence(pods: Sequence[Refusal], others: Sequence[Refusal], answers: Sequence[Refusal]) -> Iterator[Evidence]:
     """What is known of runs that waited, of workloads that are no run's, and of rejected submissions."""
-    runs = len({each.row for each in pods})
+    runs = len({pod.row for pod in pods})
     for count, noun, said, table, of in (
         (runs, "run", f"pods of {counted(runs, 'run')}{_whose(pods)} that were looked at had to wait", "events", pods),
         (len(others), "event", f"{counted(len(others), 'event')} about workloads without a run", "events", others),
@@ -128,5 +128,5 @@ def _evidence(pods: Sequence[Refusal], others: Sequence[Refusal], answers: Seque
 
 
 def _whose(refusals: Sequence[Refusal]) -> str:
-    tenants = sorted({each.tenant for each in refusals} - {""})
+    tenants = sorted({refusal.tenant for refusal in refusals} - {""})
     return f" of {' and '.join(tenants[:3])}" if tenants else ""

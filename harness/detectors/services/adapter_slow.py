@@ -27,7 +27,7 @@ _MIN_COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded 
 _MIN_QUEUED = 0.1  # of all time: shorter queues do not prolong loading
 _MIN_SHARE_UNDISTURBED = 0.35  # of all time, where no execution waits for a worker: nothing else prolongs loads
 _MAX_MOVING = 0.4  # of all time spent moving data: whatever else there is, it takes that long
-_MIN_GAIN = 0.5  # of all time would be saved without loads: worth naming beside overloaded workers
+_MIN_GAIN = 0.5  # of all time would be saved without loads: worth naming in addition to overloaded workers
 _CERTAIN_SHARE = 0.8  # of what is saved: how long loads take where others interrupt them is an upper bound
 _MAX_WAITING = 0.05  # of all time spent waiting for workers: other executions do not prolong loads
 _MIN_GROWTH, _MAX_CHANCE = 2.0, 1e-3  # times as long as before, and how often that is by chance
@@ -109,7 +109,7 @@ def _since(rise: Onset | None) -> Iterator[Evidence]:
 
 
 def _evidence(done: Executions) -> tuple[Evidence, ...]:
-    early, late = (float(np.median(each)) for each in quarters(done.loading))
+    early, late = (float(np.median(quarter)) for quarter in quarters(done.loading))
     loading, computing, sending = (float(np.median(each)) for each in (done.loading, done.computing, done.sending))
     where = f"phase = {LOADING}"
     return (
@@ -130,8 +130,8 @@ def _loading(done: Executions) -> float:
     """The median loading time in the second half of the test, at the replica where it is shortest."""
     late = np.arange(done.row.size) >= done.row.size // 2
     replicas = [late & (done.replica == k) for k in range(len(done.replicas))]
-    groups = [each for each in replicas if np.count_nonzero(each) >= _MIN_LOADS] or [late]
-    return min(float(np.median(done.loading[each])) for each in groups)
+    groups = [replica for replica in replicas if np.count_nonzero(replica) >= _MIN_LOADS] or [late]
+    return min(float(np.median(done.loading[group])) for group in groups)
 
 
 def _idle_workers(timeline: Timeline, done: Executions) -> bool:

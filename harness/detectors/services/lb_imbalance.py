@@ -34,7 +34,7 @@ FAULTS = ("lb-imbalance",)
 OVERSTATED_EARLY = True  # a replica that got the first executions may be the busiest only for now
 
 _MIN_RATIO = 1.4  # times an equal share
-_MAX_CHANCE = 1e-3  # that the busiest replica gets so many of evenly spread executions
+_MAX_CHANCE = 1e-3  # that the busiest replica gets that many of evenly spread executions
 _MAX_SHARE_LEFT = 0.5  # of the waits would be left with even load: then what the busiest replica costs shows little
 _CONFIDENCE = 0.9
 # By default a runtime has one replica: one that did everything is more often alone than favoured.
@@ -42,7 +42,7 @@ _CONFIDENCE_OF_ONE = 0.44
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """The replicas' shares of the work, by what the answers name, Kubernetes shows, or only timing tells."""
+    """The replicas' shares of the work, by what the answers name, Kubernetes shows, or only timing suggests."""
     done, shown = executions(timeline), service_replicas(timeline)
     if len(done.replicas) < 2 <= len(shown.pods):
         return _by_cpu(timeline, done, shown)

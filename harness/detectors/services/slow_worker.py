@@ -26,7 +26,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     groups = done.by_replica(done.computing, _MIN_EXECUTIONS)
     if len(groups) < 2:
         raise CannotJudgeError(UNNAMED if not done.replicas else "fewer than two replicas ran enough executions")
-    name = max(groups, key=lambda each: float(np.median(groups[each])))
+    name = max(groups, key=lambda group: float(np.median(groups[group])))
     mine = groups[name]
     others = np.concatenate([values for other, values in groups.items() if other != name])
     slow, usual = float(np.median(mine)), float(np.median(others))

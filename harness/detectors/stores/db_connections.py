@@ -21,7 +21,7 @@ _USERS = "SELECT user, COUNT(*) FROM information_schema.processlist GROUP BY use
 def detect(timeline: Timeline) -> list[Finding]:
     """Connections that were refused meanwhile, unless clients were told so in words."""
     refused, lost = refusals(timeline), lost_to_database(timeline)
-    if not refused.per_s.size or any(each.row and each.row.name == NAME for each in causes(timeline)):
+    if not refused.per_s.size or any(cause.row and cause.row.name == NAME for cause in causes(timeline)):
         return []
     effect = f"{lost:.1%} of the requests to create runs were rejected"
     return [

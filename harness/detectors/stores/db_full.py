@@ -12,7 +12,7 @@ NOT_INJECTED = "the fault db-full is stated by the database, which `stated` find
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Volumes without space, whatever mounts them, unless the database says that its disk is full."""
-    if any(each.row and each.row.name == NAME for each in causes(timeline)):
+    if any(cause.row and cause.row.name == NAME for cause in causes(timeline)):
         return []
     return [_full(volume) for volume in volumes(timeline) if volume.full and not volume.of_store]
 

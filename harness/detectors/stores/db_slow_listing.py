@@ -27,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError(f"runs were listed only {counted(took.size, 'time')}")
     created = floats(timeline.runs, "created_s")
     stored = np.searchsorted(np.sort(created[np.isfinite(created)]), at, side="right").astype(np.float64)
-    early, late = (float(np.median(each)) for each in quarters(took))
+    early, late = (float(np.median(quarter)) for quarter in quarters(took))
     answered = floats(timeline.runs, "answered_s") - floats(timeline.runs, "sent_s")
     answered = answered[np.isfinite(answered)]
     submitting = float(np.median(answered)) if answered.size else 0.0

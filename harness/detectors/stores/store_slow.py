@@ -88,7 +88,7 @@ def _slow_requests(timeline: Timeline) -> Iterator[Evidence]:
     ):
         samples = timeline.metric(metric)
         labels = [orjson.loads(str(text)) for text in samples["labels"]]
-        writes = [_is_write(each) and fixed.items() <= each.items() for each in labels]
+        writes = [_is_write(label) and fixed.items() <= label.items() for label in labels]
         seconds = floats(samples, "value")[np.array(writes, dtype=bool)]
         typical = float(np.median(seconds)) if seconds.size else 0.0
         if typical >= _MIN_WRITE_S:

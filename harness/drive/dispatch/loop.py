@@ -108,7 +108,7 @@ class Dispatcher:
         self._source = source
         self._trace = trace
         self._why_stopped: str | None = None
-        self._ended = False  # nobody waits for answers any more
+        self._ended = False  # answers are no longer waited for
         self._ahead = Lookahead((), None)
         self._senders = Senders(self._send)
         self._open: set[Planned] = set()

@@ -34,7 +34,7 @@ class Senders:
 
     def close(self) -> None:
         """End the greenlets that wait for work."""
-        gevent.killall([each.greenlet for each in self._idle], block=False)
+        gevent.killall([sender.greenlet for sender in self._idle], block=False)
         self._idle.clear()
 
     def _work(self, sender: "_Sender") -> None:

@@ -39,7 +39,7 @@ from harness.targets.token_command import expiry
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a test needs beside its configuration."""
+    """What a test needs in addition to its configuration."""
 
     platform: Platform
     credentials: Credentials  # none if they were given for another host
@@ -100,9 +100,9 @@ def get_ready(checked: Checked, context: RunContext) -> Ready:
         ConfigError: the configuration can't work.
         TargetUnreachableError: the platform does not respond as expected.
     """
-    plan, found = _set_up(checked, context)
-    test = plan_arrivals(checked, plan, found.inputs)
-    demand_known_tenants(test.scenarios, found.tenants)
+    plan, set_up = _set_up(checked, context)
+    test = plan_arrivals(checked, plan, set_up.inputs)
+    demand_known_tenants(test.scenarios, set_up.tenants)
     descriptors.demand(test.offsets, plan.limits, context.workers)
     return Ready(checked, context, test)
 

@@ -184,7 +184,7 @@ class StatusReporter:
         self._refusal = self._warning = ""
 
     def warn(self, warning: str) -> None:
-        """Show a warning beside the test, after those shown already."""
+        """Show a warning about the test, after those shown already."""
         self._warning = "; ".join(filter(None, (self._warning, warning)))
 
     def refuse(self, refusal: str) -> None:

@@ -50,15 +50,15 @@ def layout_of(platform: Platform) -> dict[str, Any]:
     from harness.simulator.profile.file import built_in
 
     return {
-        "groups": {title: [each.dest for each in options] for title, options in groups(platform).items()},
-        "defaults": {each.dest: each.default for each in declared(platform)},
-        "lists": [each.dest for each in declared(platform) if each.repeatable],
+        "groups": {title: [option.dest for option in options] for title, options in groups(platform).items()},
+        "defaults": {option.dest: option.default for option in declared(platform)},
+        "lists": [option.dest for option in declared(platform) if option.repeatable],
         "suggestions": {
             "fault": [*FAULTS, *HETIDA_FAULTS],
             "simulate": [*built_in()],
             "param_mode": ["columns", "json:"],
         },
-        "schedules": {name: [each.dest for each in kind.OPTIONS] for name, kind in kinds().items()},
+        "schedules": {name: [option.dest for option in kind.OPTIONS] for name, kind in kinds().items()},
     }
 
 
@@ -86,7 +86,7 @@ def _check_requests(app: Any, form: Form, guard: Guard) -> None:
             except ConfigError as error:
                 return _refused(form.in_words(str(error)), 400)
             fields = [(name, accepted.get(name, text)) for name, text in request.form.items(multi=True)]
-            request.form = type(request.form)(each for each in fields if each[0] in accepted)
+            request.form = type(request.form)(field for field in fields if field[0] in accepted)
         return None
 
 

@@ -29,7 +29,7 @@ Application = Callable[[dict[str, Any], Start], Iterable[bytes]]  # a WSGI appli
 
 
 class Guard:
-    """Tells our own page's requests from others'. `names` are ours, beside localhost and this machine's name."""
+    """Tells our own page's requests from others'. `names` are ours, besides localhost and this machine's name."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._given = frozenset(map(str.lower, names))
@@ -88,7 +88,7 @@ def closed_to_others(application: Application) -> Application:
 
     def answer(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         def start_closed(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            kept = [each for each in headers if not each[0].lower().startswith(_OPENS_TO_OTHERS)]
+            kept = [header for header in headers if not header[0].lower().startswith(_OPENS_TO_OTHERS)]
             set_already = {name.lower() for name, _ in kept}
             return start(status, [*kept, *(each for each in _CLOSING if each[0].lower() not in set_already)], *more)
 

@@ -1,4 +1,4 @@
-"""``/metrics`` on a port of its own (``--serve-metrics``): for tests without a web UI, and beside one with a login."""
+"""``/metrics`` on a port of its own (``--serve-metrics``): for tests without a web UI or with a login."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -55,7 +55,7 @@ class Books(Protocol):
         ...
 
     def worker_lost(self, index: int, client: str, arrivals: int) -> None:
-        """A worker was given up, and with it so many arrivals of a closed schedule."""
+        """A worker was given up, and with it a number of arrivals of a closed schedule."""
         ...
 
     def rows_late(self, index: int, client: str, arrivals: int) -> None:
@@ -298,7 +298,7 @@ class Cluster:
         self._runner.send_message(KEPT, answer, client)
 
     def _refuse(self, client: str, wrong: str) -> None:
-        """Ignore a malformed message; it is told once of each worker, and again with each tenfold number of them."""
+        """Ignore a malformed message; reported once for each worker, and again with each tenfold number of them."""
         self._malformed[client] += 1
         count = self._malformed[client]
         if count == 10 ** (len(str(count)) - 1):

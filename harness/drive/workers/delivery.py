@@ -13,7 +13,7 @@ _QUIET_S = 3.0  # nor to the master, except now and then
 _RESEND_S = 5.0  # what is not acknowledged by then is sent again
 _UNKEPT_S = 2.0  # how long a record may be neither in the spool nor at the master
 _MOST_MESSAGE_BYTES = 2**20  # bytes in one message
-_ROTATE = 16 * 2**20  # a spool of this size, all of which the master has, begins anew
+_ROTATE = 16 * 2**20  # a spool of this size, all of which the master has, is started over
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Delivery:
         self.acknowledged, self._progress_s = position, now_s
         self._sent = max(self._sent, position)
         if self.complete and self._spool.end - self._spool.start > _ROTATE:
-            self._spool.restart(position)  # it begins anew with the next record
+            self._spool.restart(position)  # it starts over with the next record
 
     def look(self, now_s: float, silent_s: float, *, over: bool = False) -> tuple[Batch | None, str]:
         """What to send to the master now, and why to stop sending to the platform ("" is no reason).

@@ -1,4 +1,4 @@
-"""File descriptors: each open request needs one, and a process may have only so many."""
+"""File descriptors: each open request needs one, and their number per process is limited."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ from harness.drive.dispatch.loop import most_at_once
 from harness.model.errors import ConfigError
 from harness.model.plan import Limits
 
-# Of this process beside its requests: the run folder, pipes to the observer, the web UI, listening sockets.
+# Of this process in addition to its requests: the run folder, pipes to the observer, the web UI, listening sockets.
 _RESERVED = 64
 
 

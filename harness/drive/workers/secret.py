@@ -43,7 +43,7 @@ _open_socket = zmqrpc.BaseSocket.__init__
 
 
 def configure(parser: Any) -> None:
-    """Share the secret of the environment; without one a master listens on loopback unless told otherwise."""
+    """Share the secret of the environment; without one a master listens on loopback unless another address is given."""
     secret = cluster_secret()
     try:
         share(secret)

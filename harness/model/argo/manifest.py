@@ -51,7 +51,7 @@ def as_text(value: object) -> str | None:
 def with_parameters(spec: Mapping[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
     """The specification with the values of a scenario; parameters that it does not set keep theirs."""
     arguments = spec.get("arguments") or {}
-    given = {str(each["name"]): dict(each) for each in arguments.get("parameters") or ()}
+    given = {str(parameter["name"]): dict(parameter) for parameter in arguments.get("parameters") or ()}
     for name, value in values.items():
         declared = {key: kept for key, kept in given.get(name, {"name": name}).items() if key != "valueFrom"}
         given[name] = {**declared, "value": as_text(value)}
@@ -60,7 +60,7 @@ def with_parameters(spec: Mapping[str, Any], values: Mapping[str, object]) -> di
 
 def over_template(spec: Mapping[str, Any], template: Mapping[str, Any]) -> dict[str, Any]:
     """A workflow's specification over that of the template that its ``workflowTemplateRef`` names."""
-    given = {each["name"]: each for each in (*_parameters(template), *_parameters(spec))}
+    given = {parameter["name"]: parameter for parameter in (*_parameters(template), *_parameters(spec))}
     arguments = {"arguments": {"parameters": list(given.values())}} if given else {}
     return {**template, **{key: value for key, value in spec.items() if key != "workflowTemplateRef"}, **arguments}
 

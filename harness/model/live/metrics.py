@@ -51,9 +51,9 @@ def exposition(state: Mapping[str, Any]) -> str:
     load["ended"] = {key: load[key] for key in ("done", "failed") if key in load}
     load["stages"] = {str(load["stage"]): 1} if load.get("stage") else {}
     confidence: dict[str, float] = {}
-    for each in findings:
-        name = str(each["name"])
-        confidence[name] = max(confidence.get(name, 0.0), each["confidence"])
+    for finding in findings:
+        name = str(finding["name"])
+        confidence[name] = max(confidence.get(name, 0.0), finding["confidence"])
     return written(
         (*_families(LOAD, load), *_families(OBSERVED, state.get("observer") or {}),
          *_families(FINDINGS, {"confidence": confidence}))

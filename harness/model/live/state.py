@@ -106,6 +106,6 @@ class LiveLoad:
     @classmethod
     def from_mapping(cls, raw: Mapping[str, Any]) -> "LiveLoad":
         """The inverse of `to_mapping`; ignores keys it does not know."""
-        counts = {each.name: int(raw[each.name]) for each in fields(Counts) if each.name in raw}
-        own = {each.name: raw[each.name] for each in fields(cls) if each.name in raw}
+        counts = {field.name: int(raw[field.name]) for field in fields(Counts) if field.name in raw}
+        own = {field.name: raw[field.name] for field in fields(cls) if field.name in raw}
         return cls(**{**own, "counts": Counts(**counts) if counts else None})

@@ -23,7 +23,7 @@ class Level:
 class Concurrency:
     """Keeps runs in flight, level after level; a level is approached at `spawn_rate` runs a second.
 
-    Or in `stages`, instead of levels: so many runs at once, the next stage when all runs of the former are over.
+    Or in `stages`, instead of levels: a number of runs at once, the next stage when all runs of the former are over.
 
     It ends when `runs` arrivals have been due, or with its last level. It knows no due times in advance: the platform
     decides when a slot gets free, so a slow platform is asked less than an open schedule would ask it.
@@ -120,7 +120,7 @@ class Concurrency:
             return cls((), runs=values["runs"], stages=stages)
         levels = values.get("levels") or [values]
         return cls(
-            tuple(Level(each["users"], each.get("for_s")) for each in levels), values["spawn_rate"], values["runs"]
+            tuple(Level(level["users"], level.get("for_s")) for level in levels), values["spawn_rate"], values["runs"]
         )
 
 
@@ -143,7 +143,7 @@ def _stages(document: Document) -> tuple[int, ...]:
     for number, each in enumerate(items, 1):
         if not isinstance(each, dict) or set(each) != {"runs"} or type(each["runs"]) is not int:
             raise ConfigError(f"{document.source}, stage {number}: it is not a stage", "write each as {runs: 5}")
-    return tuple(each["runs"] for each in items)
+    return tuple(item["runs"] for item in items)
 
 
 def _level(where: str, raw: Any) -> Level:

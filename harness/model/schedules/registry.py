@@ -22,7 +22,7 @@ DEFAULT = "spread"
 
 
 class Kind(Protocol):
-    """What the class of a schedule offers, beside what its instances are."""
+    """What the class of a schedule offers, in addition to its instances."""
 
     OPTIONS: ClassVar[tuple[Option, ...]]  # what it reads; the same words describe it as a stage
     SUMMARY: ClassVar[str]  # its arrivals in a phrase
@@ -50,13 +50,13 @@ def kinds() -> Mapping[str, Kind]:
     package = importlib.import_module(__package__)
     modules = [importlib.import_module(f"{__package__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
     found = {
-        module.__name__.rpartition(".")[2]: cast("Kind", each)
+        module.__name__.rpartition(".")[2]: cast("Kind", var)
         for module in modules
-        for each in vars(module).values()
-        if isinstance(each, type) and each.__module__ == module.__name__ and hasattr(each, "SUMMARY")
+        for var in vars(module).values()
+        if isinstance(var, type) and var.__module__ == module.__name__ and hasattr(var, "SUMMARY")
     }
     found |= {entry.name: cast("Kind", entry.load()) for entry in entry_points(group="pipeswarm.schedules")}
-    return dict(sorted(found.items(), key=lambda each: each[0] != DEFAULT))
+    return dict(sorted(found.items(), key=lambda item: item[0] != DEFAULT))
 
 
 def find_kind(name: object) -> Kind:

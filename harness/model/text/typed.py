@@ -111,16 +111,16 @@ class _Reader:
 
     def dataclass(self, kind: Any, raw: object, path: KeyPath) -> object:
         if not isinstance(raw, Mapping):
-            raise _not(raw, "a mapping", path, f"keys: {', '.join(each.name for each in fields(kind))}")
+            raise _not(raw, "a mapping", path, f"keys: {', '.join(field.name for field in fields(kind))}")
         if self._written:
             raw = {str(name): value for name, value in raw.items() if value is not None}
             _demand_known(kind, raw, path)
         values: dict[str, Any] = {}
-        for each in fields(kind):
-            if each.name in raw:
-                values[each.name] = self._value(_hints(kind)[each.name], raw[each.name], (*path, each.name))
-            elif each.default is MISSING and each.default_factory is MISSING:
-                raise MismatchError((*path, each.name), "is missing", "add it")
+        for field in fields(kind):
+            if field.name in raw:
+                values[field.name] = self._value(_hints(kind)[field.name], raw[field.name], (*path, field.name))
+            elif field.default is MISSING and field.default_factory is MISSING:
+                raise MismatchError((*path, field.name), "is missing", "add it")
         return kind(**values)
 
     def _value(self, hint: Any, value: Any, path: KeyPath) -> object:
@@ -188,7 +188,7 @@ class _Reader:
 
 
 def _demand_known(kind: Any, raw: Mapping[str, object], path: KeyPath) -> None:
-    known = [each.name for each in fields(kind)]
+    known = [field.name for field in fields(kind)]
     for name in raw:
         if name not in known:
             raise MismatchError((*path, name), "unknown key", f"{suggestion(name, known)}keys: {', '.join(known)}")

@@ -71,7 +71,7 @@ def identified_service(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """A recorded test: its executions that told their phases, and the rows of all accepted ones as they were sent."""
+    """A recorded test: its executions with known phases, and the rows of all accepted ones as they were sent."""
 
     timeline: Timeline
     done: Executions
@@ -79,7 +79,7 @@ class _Seen:
 
     @property
     def place(self) -> Ints:
-        """By accepted run: its place among the executions that told their phases, or -1."""
+        """By accepted run: its place among the executions with known phases, or -1."""
         places = np.full(len(self.timeline.runs), -1, dtype=np.int64)
         places[self.done.row] = np.arange(self.done.row.size)
         return places[self.sent]
@@ -127,7 +127,7 @@ def _with_replicas(usual: Hetida, seen: _Seen) -> tuple[Hetida, tuple[FaultPlan,
 def _machines(timeline: Timeline, replicas: int, workers: int) -> tuple[int, float, str]:
     """Nodes and cores of each; cores without limit where nothing shows them."""
     labels = [orjson.loads(str(text)) for text in timeline.metric(REPLICA_WORKERS)["labels"]]
-    homes = {str(each["node"]) for each in labels if each.get("node")}
+    homes = {str(label["node"]) for label in labels if label.get("node")}
     machines = timeline.machines
     cpu = floats(machines[machines["name"].astype(str).isin(homes)], "cpu")
     nodes = max(1, len(homes))
@@ -154,7 +154,7 @@ def _slow(done: Executions) -> tuple[int, float]:
 
 
 def _balancing(seen: _Seen, replicas: int) -> tuple[str, float, str]:
-    """How the balancer chooses, the share that it gives to one replica besides, and what tells."""
+    """How the balancer chooses, the extra share that it gives to one replica, and what shows it."""
     done, shown = seen.done, service_replicas(seen.timeline)
     if replicas == 1:
         return "random", 0.0, "there is one replica"
@@ -218,7 +218,7 @@ def _with_work(
     timeline, done, place = seen.timeline, seen.done, seen.place
     shared, (slow, times) = contention(timeline), _slow(done)
     computing = done.computing * (1 - shared.lost) if shared.likely else done.computing.copy()
-    if any(each.name == "slow-worker" for each in faults):
+    if any(fault.name == "slow-worker" for fault in faults):
         computing[done.replica == slow] /= times
     used = service_replicas(timeline).cpu_s
     cores = float(used.sum() / max(done.computing.sum(), 1e-9)) if used.size else 1.0
@@ -226,7 +226,7 @@ def _with_work(
     told = place[place >= 0]
 
     def of(values: Floats) -> tuple[float, ...]:
-        """By accepted run; those that told nothing are like others."""
+        """By accepted run; those without phases are like others."""
         found = values[place]
         found[place < 0] = np.resize(values[told], int(np.count_nonzero(place < 0)))
         return tuple(found.tolist())
@@ -245,7 +245,7 @@ def _with_work(
     measured = MeasuredExecutions(
         of(done.loading), of(computing * cores), of(done.sending), failed, tuple(replica.tolist()), rate
     )
-    like = tuple(replace(each, cores=cores, operators=1) for each in hetida.executions)
+    like = tuple(replace(execution, cores=cores, operators=1) for execution in hetida.executions)
     split = waits_so_far(timeline)
     prepared = split.of(BACKEND)
     prepare_s = float(np.quantile(prepared, _EARLY)) if prepared.size else 0.0
@@ -276,7 +276,7 @@ def _failures(seen: _Seen) -> tuple[str, ...]:
 
 def _adapters(hetida: Hetida, request: Request) -> tuple[DataAdapter, ...]:
     """Those of the transformation; their limits are the profile's."""
-    usual = {each.id: each for each in hetida.adapters}
+    usual = {adapter.id: adapter for adapter in hetida.adapters}
     rate = hetida.measured.error_rate if hetida.measured else 0.0
     names = dict.fromkeys((*request.sources(), *request.sinks()))
     return tuple(replace(usual.get(name, DataAdapter(name)), error_rate=rate) for name in names)
@@ -287,12 +287,12 @@ def _adapters(hetida: Hetida, request: Request) -> tuple[DataAdapter, ...]:
 
 def _fitted(profile: Profile, test: RecordedTest, recorded: Measures) -> Fit:
     """Limit how long loading and sending take on their own; correct the means of computing and of the backend."""
-    said = _measured(profile)
+    measured_executions = _measured(profile)
     best = found = profile, replay(profile, test)
     for _ in range(_ROUNDS):
         found = _corrected(found, test, recorded)
         for phase in _LIMITED:
-            found = _with_limit(found, test, recorded, phase, said)
+            found = _with_limit(found, test, recorded, phase, measured_executions)
         if _error(recorded, found[1]) >= _error(recorded, best[1]):
             break
         best = found
@@ -308,7 +308,7 @@ def _nearest(profile: Profile, test: RecordedTest, recorded: Measures, simulated
     draws = [simulated, *(replay(replace(profile, resampled=True), test, seed) for seed in range(1, _DRAWS))]
     totals: Any = {}
     for name in ("makespan_s", "mean_s", "p50_s", "p95_s"):
-        off = {abs(getattr(each, name) - getattr(recorded, name)): getattr(each, name) for each in draws}
+        off = {abs(getattr(draw, name) - getattr(recorded, name)): getattr(draw, name) for draw in draws}
         totals[name] = off[min(off)]
     return replace(simulated, **totals)
 
@@ -351,12 +351,12 @@ def _with_limit(found: Fit, test: RecordedTest, recorded: Measures, phase: str, 
         now = found[1].phases[phase]
         if not _off(recorded, was, now):
             break
-        # Of executions whose worker was killed because it was blocked for too long, no loading is told.
+        # Of executions whose worker was killed because it was blocked for too long, no loading is reported.
         low, high = (low, limit) if now > was or found[1].lost > recorded.lost + LOST_OFF else (limit, high)
         if high <= low * (1 + _CLOSE):
             break
         limit = sqrt(low * high)
-        limited: Any = {name: tuple(min(each, limit) for each in values)}
+        limited: Any = {name: tuple(min(value, limit) for value in values)}
         measured = replace(_measured(found[0]), **limited)
         profile = replace(found[0], hetida=replace(_hetida(found[0]), measured=measured))
         found = profile, replay(profile, test)

@@ -133,7 +133,7 @@ def _with_uploads(
 def _ratio(recorded: Measures, simulated: Measures, profile: Profile) -> float:
     """Recorded by simulated uploads, over the tasks of both; 1 where another store would change nothing, or little."""
     both = [task for task in recorded.uploads if task in simulated.uploads]
-    was, now = (sum(each.uploads[task] for task in both) for each in (recorded, simulated))
+    was, now = (sum(measures.uploads[task] for task in both) for measures in (recorded, simulated))
     quick = profile.store.bytes_per_s >= _UNHURRIED * profile.store.stream_bytes_per_s
     if not was or not now or (was < now and quick) or abs(was - now) < _SLIGHT * recorded.mean_s:
         return 1.0

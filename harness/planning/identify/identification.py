@@ -68,8 +68,8 @@ def identify(timeline: Timeline, test: RecordedTest, profile: Profile | None = N
         pods = _pods_of_a_run(usual, test)
         model, nodes = with_nodes_of(usual, timeline, {task: pod.shape for task, pod in pods.items()})
         model, services = with_services_of(model, timeline, locks=_LOCKS in test.package)
-        priorities = {each.namespace: each.priority for each in profile.tenants} if profile else {}
-        tenants = (replace(each, priority=priorities.get(each.namespace, 0)) for each in model.tenants)
+        priorities = {tenant.namespace: tenant.priority for tenant in profile.tenants} if profile else {}
+        tenants = (replace(tenant, priority=priorities.get(tenant.namespace, 0)) for tenant in model.tenants)
         model = replace(model, tenants=tuple(tenants))
         images = {task: pod.images for task, pod in pods.items()}
         model, tasks = with_tasks_of(model, timeline, images, _reads(pods))
@@ -112,5 +112,5 @@ def _reads(pods: Mapping[str, Pod]) -> dict[str, list[str]]:
     for task, pod in pods.items():
         assert isinstance(pod.owner, Workflow)
         plans = pod.owner.graph.plans
-        found[task] = [plans[each].task for each in plans[pod.index].reads]
+        found[task] = [plans[value].task for value in plans[pod.index].reads]
     return found

@@ -72,7 +72,7 @@ def waits_for(
 def most_per_node(node: Sequence[str], begun: Floats, ended: Floats) -> int:
     """The most intervals that are open at once on one node; "" is none."""
     names = np.asarray(node, dtype=str)
-    return max((peak(begun[names == each], ended[names == each]) for each in np.unique(names) if each), default=0)
+    return max((peak(begun[names == name], ended[names == name]) for name in np.unique(names) if name), default=0)
 
 
 def _of_service(hetida: Hetida, phases: Mapping[str, float]) -> dict[str, float]:

@@ -68,7 +68,12 @@ def _pool(
     first = mine.iloc[0]
     price = floats(mine, "price")
     labels = {key: value for shape in asked for key, value in shape.selector}
-    tolerated = [each for shape in asked for each in shape.tolerations if each.effect in {"NoSchedule", "NoExecute"}]
+    tolerated = [
+        toleration
+        for shape in asked
+        for toleration in shape.tolerations
+        if toleration.effect in {"NoSchedule", "NoExecute"}
+    ]
     # A taint that some pods tolerate, on nodes where only such pods were.
     apart = bool(asked) and all(shape.tolerations for shape in asked)
     taints = (Taint(tolerated[0].key, tolerated[0].value, tolerated[0].effect),) if apart and tolerated else ()
@@ -84,7 +89,7 @@ def _pool(
 
 def _most(name: str, timeline: Timeline, created: Floats, usual: Pool, *, grown: bool) -> tuple[int, str]:
     """How many nodes the pool may have, and where that was read."""
-    limits = [each.limit for each in scale_ups(timeline) if each.group == name]
+    limits = [scale_up.limit for scale_up in scale_ups(timeline) if scale_up.group == name]
     if limits:
         return limits[-1], "the autoscaler's decisions"
     if not grown:

@@ -60,14 +60,14 @@ def recorded_test(folder: RunFolder, timeline: Timeline) -> RecordedTest:
     seen = np.unique(timeline.pods["row"].to_numpy())
     ended = int(np.count_nonzero(timeline.is_over[seen[seen >= 0]]))
     if ended < FEWEST:
-        what = "whose answers told their phases" if timeline.executed else "whose pods were observed"
+        what = "whose answers contained their phases" if timeline.executed else "whose pods were observed"
         raise ConfigError(
             f"{name} has {ended} runs that ended and {what}; it takes {FEWEST} to calibrate a model",
             "give a longer test" if timeline.executed else "give a longer test, with its cluster observed",
         )
     sent, due, order = sent_s(timeline), floats(runs, "due_s"), accepted_rows(timeline)
     late = sent - due + network_s(timeline)
-    accepted, rejected = ((runs["outcome"] == each.value).to_numpy(dtype=bool) for each in _ANSWERS)
+    accepted, rejected = ((runs["outcome"] == answer.value).to_numpy(dtype=bool) for answer in _ANSWERS)
     values = _values(folder, timeline.plan.target)
     names = zip(runs["scenario_id"].astype(str), scenario_names(timeline), runs["tenant"].astype(str), strict=True)
     scenarios = [Scenario(key, name or key, values.get(key, {}), {}, tenant) for key, name, tenant in names]
@@ -115,7 +115,9 @@ def _values(folder: RunFolder, target: str) -> Mapping[str, Mapping[str, object]
         return {}
     try:
         inputs = read_pipeline(folder.path / PIPELINE).inputs
-        return {each.id: each.values for each in read_scenarios(folder.path / SCENARIOS, inputs, ParamMode())}
+        return {
+            scenario.id: scenario.values for scenario in read_scenarios(folder.path / SCENARIOS, inputs, ParamMode())
+        }
     except ConfigError:
         return {}
 
@@ -142,7 +144,7 @@ def measures_of(timeline: Timeline) -> Measures:
         p50_s=float(np.quantile(split.total, 0.5)),
         p95_s=float(np.quantile(split.total, 0.95)),
         makespan_s=last - first,
-        phases={name: float(sum(split.of(each).mean() for each in parts)) for name, parts in CHECKED.items()},
+        phases={name: float(sum(split.of(part).mean() for part in parts)) for name, parts in CHECKED.items()},
         pods=np.unique(pods).size / max(int(split.row.size), 1),
         reported_s=float(np.nanmean(late)) if np.isfinite(late).any() else 0.0,
         node_hours=float(hours.sum()),

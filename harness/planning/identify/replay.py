@@ -70,12 +70,12 @@ class _Seen:
     uploaded: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, records: Iterable[Compact]) -> None:
-        for each in records:
-            match each:
+        for record in records:
+            match record:
                 case PodSpans():
-                    self.pods.append(each)
+                    self.pods.append(record)
                 case Submission(outcome=Outcome.ACCEPTED, run=str(run), sent_at=int(at), answered_at=int(answered)):
-                    self.sent[run] = each.seq, at / _NS, answered / _NS
+                    self.sent[run] = record.seq, at / _NS, answered / _NS
                 case Span(step="", run=run, ended_at=int(at)):
                     self.over[run] = at / _NS
                 case Span(run=run, phase=phase, started_at=int(begun), ended_at=int(at)) if phase in SERVICE_PHASES:
@@ -85,7 +85,7 @@ class _Seen:
                 case Event(kind=kind, reason="PENDING", run=str(run), object=task, at=at) if kind == OF_TASK:
                     self.refused.append((run, task, at / _NS))
                 case Node():
-                    self.nodes.append(each)
+                    self.nodes.append(record)
                 case Sample(metric=metric, labels=labels, value=value) if metric == UPLOAD_SECONDS:
                     self.uploaded[labels["task"]].append(value)
                 case _:
@@ -100,9 +100,9 @@ class _Seen:
         total = over - sent + late
         phases, before = self._phases(runs, sent, answered, over, open_)
         phases[DISPATCH] = float(late.mean())
-        checked = {name: sum(phases.get(each, 0.0) for each in parts) for name, parts in CHECKED.items()}
+        checked = {name: sum(phases.get(part, 0.0) for part in parts) for name, parts in CHECKED.items()}
         scenarios = [self.test.arrivals[place].scenario for place, _, _ in self.sent.values()]
-        tenants = [each.tenant for each in scenarios]
+        tenants = [scenario.tenant for scenario in scenarios]
         last = until if open_.any() else float(over.max())
         hours = [max(0.0, min(last, _s(n.gone_at, last)) - n.created_at / _NS) / 3600 for n in self.nodes]
         prices = [nan if n.price is None else n.price for n in self.nodes]
@@ -129,7 +129,7 @@ class _Seen:
             ),
             most_per_node=self._most_per_node(until),
             tenants=by_tenant(tenants, total),
-            fairness=fairness(tenants, [each.name for each in scenarios], total),
+            fairness=fairness(tenants, [scenario.name for scenario in scenarios], total),
         )  # fmt: skip
 
     def _phases(

@@ -144,17 +144,17 @@ class Reproduction:
     @property
     def within(self) -> float:
         """The largest error of makespan, mean and p95, as a share."""
-        return max(abs(each.error) for each in self.totals)
+        return max(abs(total.error) for total in self.totals)
 
     @property
     def misfits(self) -> tuple[Compared, ...]:
         """What is off; a model with any predicts nothing."""
-        return tuple(each for each in (*self.phases, *self.totals, self.lost) if each.off)
+        return tuple(compared for compared in (*self.phases, *self.totals, self.lost) if compared.off)
 
     def __str__(self) -> str:
         if not self.misfits:
             return f"the model reproduces the test within {self.within:.0%}"
-        named = "; ".join(_misfit(each) for each in self.misfits)
+        named = "; ".join(_misfit(misfit) for misfit in self.misfits)
         return f"the model does not reproduce the test: {named}"
 
 
@@ -175,7 +175,7 @@ def compare(recorded: Measures, simulated: Measures) -> Reproduction:
     slight = _SLIGHT * recorded.mean_s
     totals = [(name, getattr(recorded, f"{name}_s"), getattr(simulated, f"{name}_s")) for name in
               ("makespan", "mean", "p95")]  # fmt: skip
-    were, are = (dict(_together(each.phases)) for each in (recorded, simulated))
+    were, are = (dict(_together(measures.phases)) for measures in (recorded, simulated))
     phases = [(name, were[name], are[name]) for name in were]
     return Reproduction(
         tuple(Compared(name, was, now, abs(now - was) > OFF * was) for name, was, now in totals),

@@ -61,8 +61,8 @@ def _api(profile: Profile, timeline: Timeline) -> Read:
         api = replace(profile.api, latency=amount, qps=_UNLIMITED, burst=int(_UNLIMITED))
         return replace(profile, api=api), [Setting("api.latency", amount, "answers to submissions", took.size)]
     amount = measured_amount(took[took <= np.quantile(took, _EARLY)])
-    found = Setting("api.qps", f"{flow.rate:.3g}/s", "answers while submissions queued", flow.count)
-    return replace(profile, api=replace(profile.api, latency=amount, qps=flow.rate, burst=1)), [found]
+    setting = Setting("api.qps", f"{flow.rate:.3g}/s", "answers while submissions queued", flow.count)
+    return replace(profile, api=replace(profile.api, latency=amount, qps=flow.rate, burst=1)), [setting]
 
 
 def _quotas(profile: Profile, timeline: Timeline) -> Read:
@@ -84,14 +84,16 @@ def _quotas(profile: Profile, timeline: Timeline) -> Read:
 def _seen_quotas(timeline: Timeline) -> dict[tuple[str, str], tuple[list[tuple[float, float, float]], str]]:
     """By tenant and resource: when, the limit and what was used of it; and where that was read."""
     found: dict[tuple[str, str], tuple[list[tuple[float, float, float]], str]] = {}
-    for each in refusals(timeline):
-        for name, texts in each.room.items():
+    for refusal in refusals(timeline):
+        for name, texts in refusal.room.items():
             try:
                 used, hard = map(parse_quantity, texts)
             except ConfigError:
                 continue
             if (resource := name.removeprefix("requests.")) in _RESOURCES:
-                found.setdefault((each.tenant, resource), ([], "refusals of pods"))[0].append((each.at_s, hard, used))
+                found.setdefault((refusal.tenant, resource), ([], "refusals of pods"))[0].append(
+                    (refusal.at_s, hard, used)
+                )
     for (namespace, _, name), amounts in amounts_of(timeline):
         tenant = namespace if namespace in timeline.plan.tenants else ""
         rows = [*zip(*side_by_side(amounts), strict=True)]
@@ -158,5 +160,5 @@ def _agent(profile: Profile, timeline: Timeline) -> Read:
     if not late.size or late.mean() <= 0:
         return profile, []
     lag_s = max(0.0, float(np.quantile(late, _EARLY)))
-    found = Setting("agent.lag_s", f"{lag_s:.3g} s", "reported ends", late.size)
-    return replace(profile, agent=replace(profile.agent, lag_s=lag_s)), [found]
+    setting = Setting("agent.lag_s", f"{lag_s:.3g} s", "reported ends", late.size)
+    return replace(profile, agent=replace(profile.agent, lag_s=lag_s)), [setting]

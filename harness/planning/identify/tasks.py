@@ -31,7 +31,7 @@ from harness.planning.identify.setting import Setting, measured_amount
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import Measured, Profile, Step
 
-_FEW = 5  # pods whose logs were read: fewer don't stand for a task
+_FEW = 5  # pods whose logs were read: fewer don't represent a task
 # Of a pod's time in its main container: where an upload takes more, only pods whose logs were read show the work.
 _MIN_SHARE_OF_STORING = 0.2
 _FAILED = ("Error", "OOMKilled")  # reasons of ends after which a step has failed
@@ -60,12 +60,12 @@ def with_tasks_of(
     measured, steps = {}, []
     for task, mine in pods.groupby("task", sort=True):
         name = str(task)
-        usual = next((each for each in profile.steps if fnmatchcase(name, each.match)), Step())
+        usual = next((step for step in profile.steps if fnmatchcase(name, step.match)), Step())
         late, starts, ran, stores, own = (
             mine[each].to_numpy() for each in (SCHEDULING, STARTING, RUNNING, STORING, "uploaded")
         )
         known = np.isfinite(own)
-        # An upload is part of running where no log tells, and of storing otherwise; inputs are always read in it.
+        # An upload is part of running where no log shows it, and of storing otherwise; inputs are always read in it.
         uploads = np.where(known, own, stored[name]) if name in stored else np.zeros(ran.size)
         if stored.get(name, 0.0) > _MIN_SHARE_OF_STORING * ran.mean():
             ran, uploads = (np.resize(each[known], ran.size) for each in (ran, uploads))
@@ -119,17 +119,17 @@ def _with_priorities(profile: Profile, timeline: Timeline) -> tuple[Profile, Seq
 
 
 def _pods(timeline: Timeline) -> pd.DataFrame:
-    """One row per ended pod, in the order of creation: task, seconds in each phase and of uploads, if a log tells."""
+    """One row per ended pod, in the order of creation: task, seconds in each phase and of uploads, if logged."""
     pods = timeline.pods[["pod", "task", "phase", "start_s", "end_s"]]
     lengths = (pods["end_s"] - pods["start_s"]).groupby([pods["pod"], pods["phase"]]).sum(min_count=1).unstack()
     lengths = lengths.reindex(columns=range(len(POD_PHASES))).set_axis(POD_PHASES, axis=1)
     whole = lengths[lengths[RUNNING].notna()].fillna(0.0)
     about = pods.groupby("pod").agg(task=("task", "first"), begun=("start_s", "min")).loc[whole.index]
-    found = whole.assign(
+    frame = whole.assign(
         task=about["task"].astype(str), begun=about["begun"], uploaded=_uploaded(timeline).reindex(whole.index),
         failed=whole.index.isin(timeline.numbers_of(_failed(timeline))),
     )  # fmt: skip
-    return found[found["task"] != ""].sort_values("begun", kind="stable")
+    return frame[frame["task"] != ""].sort_values("begun", kind="stable")
 
 
 def _uploaded(timeline: Timeline) -> "pd.Series[float]":
@@ -137,8 +137,8 @@ def _uploaded(timeline: Timeline) -> "pd.Series[float]":
     samples = timeline.metric(UPLOAD_SECONDS)
     pods = [str(orjson.loads(str(text)).get("pod", "")) for text in samples["labels"]]
     took = pd.Series(floats(samples, "value")).groupby(pods).sum()
-    found = timeline.pods_called(pods).drop_duplicates("step")
-    return found.set_index("pod")["step"].astype(str).map(took).astype(float)
+    frame = timeline.pods_called(pods).drop_duplicates("step")
+    return frame.set_index("pod")["step"].astype(str).map(took).astype(float)
 
 
 def _failed(timeline: Timeline) -> Iterable[str]:
@@ -155,8 +155,8 @@ def _cores(timeline: Timeline) -> dict[str, float]:
     """By task, the cores that a pod uses where nothing limits it."""
     samples = timeline.metric(POD_CPU_CORES)
     names = [str(orjson.loads(str(text)).get("pod", "")) for text in samples["labels"]]
-    found = timeline.pods_called(names).drop_duplicates("step")
-    task_of = dict(zip(found["step"].astype(str), found["task"].astype(str), strict=True))
+    frame = timeline.pods_called(names).drop_duplicates("step")
+    task_of = dict(zip(frame["step"].astype(str), frame["task"].astype(str), strict=True))
     by_task: defaultdict[str, list[float]] = defaultdict(list)
     for name, value in zip(names, floats(samples, "value").tolist(), strict=True):
         if name in task_of:

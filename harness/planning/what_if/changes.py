@@ -58,8 +58,8 @@ def parse_change(text: str, scenario: Scenario, images: Mapping[str, Iterable[st
         raise ConfigError("--set is empty", "write it as --set nodes=40")
     changes = [Change(part, _applying(part, scenario, images)) for part in parts]
     whole = changes[0]
-    for each in changes[1:]:
-        whole += each
+    for change in changes[1:]:
+        whole += change
     tried = whole.apply(scenario).profile
     if found := problem(tried):
         raise ConfigError(f"--set {text}: {found.key} {found.message}", found.hint)
@@ -72,24 +72,24 @@ def parse_sweep(text: str) -> list[str]:
     Raises:
         ConfigError: it is written in another way, or has too many values.
     """
-    found = _SWEEP.fullmatch(text.strip())
+    match = _SWEEP.fullmatch(text.strip())
     try:
-        low, high, step = (parse_quantity(each) for each in found.groups()[1:]) if found else (0.0, 0.0, 0.0)
+        low, high, step = (parse_quantity(group) for group in match.groups()[1:]) if match else (0.0, 0.0, 0.0)
     except ConfigError:
-        found = None
-    if found is None or not step > 0 or high < low:
+        match = None
+    if match is None or not step > 0 or high < low:
         raise ConfigError(f"--sweep {text}: it has no range", "write it as --sweep nodes=10..60:10")
     steps = (high - low) / step + 1e-9
     if steps >= _MOST_VALUES:
         raise ConfigError(f"--sweep {text} has more than {_MOST_VALUES} values", "take larger steps")
     count = int(steps) + 1
-    return [f"{found[1]}={low + k * step:.10g}" for k in range(count)]
+    return [f"{match[1]}={low + k * step:.10g}" for k in range(count)]
 
 
 def _applying(text: str, scenario: Scenario, images: Mapping[str, Iterable[str]]) -> Apply:
     profile = scenario.profile
-    if found := _RUNS.fullmatch(text):
-        factor = float(found[1])
+    if match := _RUNS.fullmatch(text):
+        factor = float(match[1])
         return partial(_with_runs, factor=factor if _TIMES.search(text) else None, count=int(factor))
     name, sign, value = (part.strip() for part in text.partition("="))
     if not sign or not value:
@@ -139,7 +139,7 @@ def _known(profile: Profile, images: Iterable[str]) -> list[str]:
     if profile.hetida is not None:
         return ["schedule", "runs", *service.known(profile.hetida)]
     pools = [f"pool.{pool.name}.{each}" for pool in profile.pools for each in _OF_POOLS]
-    sections = [f"{section}.{each}" for section in _SECTIONS for each in _fields(section)]
+    sections = [f"{section}.{field}" for section in _SECTIONS for field in _fields(section)]
     tasks = [name for task in images for name in (f"image.{task}", f"step.{task}.cpu")]
     whole = ["nodes", "price", "spot", "schedule", "runs", *_SHORT]
     return [*whole, *pools, *sections, *tasks, *policies.known(profile)]
@@ -147,7 +147,7 @@ def _known(profile: Profile, images: Iterable[str]) -> list[str]:
 
 def _fields(section: str) -> dict[str, object]:
     cls: Any = Autoscaler if section == "autoscaler" else type(getattr(Profile(""), section))
-    return {each.name: get_type_hints(cls)[each.name] for each in fields(cls)}
+    return {field.name: get_type_hints(cls)[field.name] for field in fields(cls)}
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _with_pool(pool: Pool, setting: str, value: float) -> Pool:
         case "spot":
             # Spot nodes without a taint, so that the runs' pods go there.
             cloud = replace(pool.eviction, cloud="gke") if value > 0 else pool.eviction
-            price = pool.price if pool.spot == (value > 0) else None  # the other kind has another, which nobody told
+            price = pool.price if pool.spot == (value > 0) else None  # the other kind's price is not known
             return replace(pool, spot=value > 0, evictions_per_hour=value, eviction=cloud, price=price)
         case "price":
             return replace(pool, price=value)
@@ -273,7 +273,7 @@ def _with_schedule(scenario: Scenario, *, text: str) -> Scenario:
 
 
 def _due(text: str, count: int) -> Sequence[float]:
-    """When so many arrivals are due, seconds."""
+    """When that many arrivals are due, in seconds."""
     name, _, value = text.partition(":")
     if name == "burst" and not value:
         return [0.0] * count

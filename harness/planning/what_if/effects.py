@@ -33,10 +33,10 @@ def expected_effects(
         changes = [change for _, change in fixes.values()]
         if len(changes) > 1:
             changes.append(replace(reduce(add, changes), name=TOGETHER))
-        found = predict(identified, test, changes, workers)
+        what_if = predict(identified, test, changes, workers)
     except PipeswarmError as error:
         return Effects(f"effects are not predicted: {error.message}", {})
-    predictions = {each.name: each for each in found.predictions}
+    predictions = {prediction.name: prediction for prediction in what_if.predictions}
     together = predictions.pop(TOGETHER, None)
     said = {name: replace(each, simulated=fixes[name][0]) for name, each in predictions.items() if not each.unchanged}
     return Effects(str(identified.reproduction), said, together)

@@ -21,7 +21,7 @@ from harness.reading import parse_yaml
 from harness.simulator.fast.submitting import ignored, is_argo
 from harness.simulator.profile import Amounts, ClusterQueue, Profile, Quota, Step, Tenant
 
-_QUOTA = tuple(each.name for each in fields(Quota))
+_QUOTA = tuple(field.name for field in fields(Quota))
 _AMOUNTS = ("nominal", "borrowing", "lending")
 _OF_QUEUES = ("cohort", "queueing", "within_queue", "reclaim")
 _OTHERS = Step()  # what a step is like that no setting of the profile is for
@@ -36,7 +36,7 @@ def applying(text: str, name: str, value: str, scenario: Scenario) -> Apply | No
     profile = scenario.profile
     head, _, rest = name.partition(".")
     owner, _, setting = rest.partition(".")
-    tenants = {each.namespace for each in profile.tenants}
+    tenants = {tenant.namespace for tenant in profile.tenants}
     if head == "quota" and rest in _QUOTA:
         return partial(_with_quota, tenant="", changed={rest: parsed(text, ("quota", rest), value)})
     if head == "tenant" and owner in tenants:
@@ -44,7 +44,7 @@ def applying(text: str, name: str, value: str, scenario: Scenario) -> Apply | No
     if head == "step" and rest.endswith(".priority") and rest.removesuffix(".priority") in profile.measured:
         priority = parsed(text, ("tenants", "priority"), value)
         return partial(_with_step_priority, task=rest.removesuffix(".priority"), priority=priority)
-    if head == "queue" and owner in tenants | {each.name for each in profile.queues} | {profile.namespace}:
+    if head == "queue" and owner in tenants | {queue.name for queue in profile.queues} | {profile.namespace}:
         return _of_queue(text, owner, setting, value)
     if head in {"workflow", "configmap"} and rest and is_argo(scenario.test.package):
         change = _with_field if head == "workflow" else _with_limit
@@ -55,10 +55,10 @@ def applying(text: str, name: str, value: str, scenario: Scenario) -> Apply | No
 def known(profile: Profile) -> list[str]:
     """The names of all settings but the workflows' own."""
     quotas = [f"quota.{each}" for each in _QUOTA]
-    tenants = [f"tenant.{t.namespace}.{each}" for t in profile.tenants for each in (*quotas, "priority")]
+    tenants = [f"tenant.{t.namespace}.{quota}" for t in profile.tenants for quota in (*quotas, "priority")]
     names = dict.fromkeys((*(q.name for q in profile.queues), *(t.namespace for t in profile.tenants)))
     settings = (*_QUOTA, *(f"{part}.{each}" for part in _AMOUNTS for each in _QUOTA), *_OF_QUEUES)
-    return [*quotas, *tenants, *(f"queue.{name}.{each}" for name in names for each in settings)]
+    return [*quotas, *tenants, *(f"queue.{name}.{setting}" for name in names for setting in settings)]
 
 
 def _plain(text: str, value: str) -> object:
@@ -103,7 +103,7 @@ def _with_tenant(scenario: Scenario, *, tenant: str, changed: Mapping[str, Any])
 def _with_step_priority(scenario: Scenario, *, task: str, priority: Any) -> Scenario:
     """A PriorityClass of the pods of one task."""
     profile, name = scenario.profile, f"what-if-{priority}"
-    like = next((each for each in profile.steps if fnmatchcase(task, each.match)), _OTHERS)
+    like = next((step for step in profile.steps if fnmatchcase(task, step.match)), _OTHERS)
     steps = (replace(like, match=task, priority_class=name), *profile.steps)
     classes = {**profile.priority_classes, name: priority}
     return replace(scenario, profile=replace(profile, steps=steps, priority_classes=classes))
@@ -126,7 +126,7 @@ def _of_queue(text: str, queue: str, setting: str, value: str) -> Apply | None:
 def _with_queue(scenario: Scenario, *, queue: str, part: str, changed: Mapping[str, Any]) -> Scenario:
     """A ClusterQueue of this name; if there is none, one for the tenant of that name."""
     profile = scenario.profile
-    queues = {each.name: each for each in profile.queues}
+    queues = {cluster_queue.name: cluster_queue for cluster_queue in profile.queues}
     was = queues.get(queue, ClusterQueue(queue, (queue,)))
     if part:
         amounts: Amounts = getattr(was, part)
@@ -158,7 +158,11 @@ def _with_limit(scenario: Scenario, *, text: str, path: tuple[str, ...], value: 
     """A value of a ConfigMap that came with the workflow, such as a semaphore's limit."""
     documents = _documents(scenario)
     name, _, key = ".".join(path).partition(".")
-    maps = [each for each in documents if each.get("kind") == "ConfigMap" and each["metadata"].get("name") == name]
+    maps = [
+        document
+        for document in documents
+        if document.get("kind") == "ConfigMap" and document["metadata"].get("name") == name
+    ]
     if not maps or key not in (maps[0].get("data") or {}):
         raise ConfigError(
             f"--set {text}: the test has no ConfigMap '{name}' with '{key}'", "name one that was given with --with"

@@ -101,28 +101,30 @@ class _Simulated:
 def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Prediction:
     within = log(1 + of.reproduction.within)
     figures = dict(_figures(_FIGURES, of.recorded, today, then, within))
-    lost = float(np.mean([each.lost for each in then])), float(np.mean([each.lost for each in today]))
+    lost = float(np.mean([measures.lost for measures in then])), float(np.mean([measures.lost for measures in today]))
     failed = min(1.0, max(0.0, of.recorded.lost + lost[0] - lost[1])), of.recorded.lost
     tenants = {
         tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), within))
         for tenant, now in of.recorded.tenants.items()
-        if all(tenant in each.tenants for each in (*today, *then))
+        if all(tenant in measures.tenants for measures in (*today, *then))
     }
     return Prediction(
         name, figures, failed, binding(then), tenants=tenants, fairness=_fairness(of.recorded, today, then),
-        most_per_node=(float(np.mean([each.most_per_node for each in then])), of.recorded.most_per_node),
+        most_per_node=(float(np.mean([measures.most_per_node for measures in then])), of.recorded.most_per_node),
     )  # fmt: skip
 
 
 def _of_tenant(
     tenant: str, today: Sequence[Measures], then: Sequence[Measures]
 ) -> tuple[Sequence[OfTenant], Sequence[OfTenant]]:
-    return [each.tenants[tenant] for each in today], [each.tenants[tenant] for each in then]
+    return [measures.tenants[tenant] for measures in today], [measures.tenants[tenant] for measures in then]
 
 
 def _fairness(recorded: Measures, today: Sequence[Measures], then: Sequence[Measures]) -> tuple[float, float] | None:
     """That of the tenants then, and as recorded."""
-    before, after = ([each.fairness for each in several if each.fairness is not None] for several in (today, then))
+    before, after = (
+        [measures.fairness for measures in several if measures.fairness is not None] for several in (today, then)
+    )
     if recorded.fairness is None or not before or not after:
         return None
     return min(1.0, recorded.fairness * float(np.mean(after) / np.mean(before))), recorded.fairness
@@ -162,7 +164,7 @@ def ranked(predictions: Sequence[Prediction], by: str) -> tuple[Prediction, ...]
 
 def binding(outcomes: Sequence[Measures]) -> str:
     """What limits the runs: what they wait for longest, if that is long at all."""
-    mean = float(np.mean([each.mean_s for each in outcomes]))
-    waits = {limit: float(np.mean([each.waits[limit] for each in outcomes])) for limit in outcomes[0].waits}
+    mean = float(np.mean([outcome.mean_s for outcome in outcomes]))
+    waits = {limit: float(np.mean([outcome.waits[limit] for outcome in outcomes])) for limit in outcomes[0].waits}
     worst = max(waits, key=lambda name: waits[name])
     return worst if waits[worst] >= _BINDS * mean else STEPS

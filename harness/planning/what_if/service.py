@@ -23,7 +23,11 @@ def applying(text: str, name: str, value: str, hetida: Hetida) -> Apply | None:
     if head in _PARTS and rest in _settings(hetida, head):
         return partial(_with_part, part=head, changed={rest: parsed(text, ("hetida", head, rest), value)})
     adapter, _, setting = rest.rpartition(".")
-    if head == "adapter" and setting in _OF_ADAPTERS and adapter in {each.id for each in hetida.adapters}:
+    if (
+        head == "adapter"
+        and setting in _OF_ADAPTERS
+        and adapter in {data_adapter.id for data_adapter in hetida.adapters}
+    ):
         found = parsed(text, ("hetida", "adapters", setting), value)
         return partial(_with_adapter, adapter=adapter, changed={setting: found})
     return None
@@ -31,12 +35,12 @@ def applying(text: str, name: str, value: str, hetida: Hetida) -> Apply | None:
 
 def known(hetida: Hetida) -> list[str]:
     """The names of all settings."""
-    adapters = [f"adapter.{each.id}.{name}" for each in hetida.adapters for name in _OF_ADAPTERS]
-    return [*SHORT, *(f"{part}.{each}" for part in _PARTS for each in _settings(hetida, part)), *adapters]
+    adapters = [f"adapter.{adapter.id}.{name}" for adapter in hetida.adapters for name in _OF_ADAPTERS]
+    return [*SHORT, *(f"{part}.{setting}" for part in _PARTS for setting in _settings(hetida, part)), *adapters]
 
 
 def _settings(hetida: Hetida, part: str) -> Sequence[str]:
-    return [each.name for each in fields(getattr(hetida, part))]
+    return [field.name for field in fields(getattr(hetida, part))]
 
 
 def _with_part(scenario: Scenario, *, part: str, changed: Mapping[str, Any]) -> Scenario:
@@ -49,5 +53,8 @@ def _with_part(scenario: Scenario, *, part: str, changed: Mapping[str, Any]) -> 
 def _with_adapter(scenario: Scenario, *, adapter: str, changed: Mapping[str, Any]) -> Scenario:
     hetida = scenario.profile.hetida
     assert hetida is not None
-    adapters = tuple(replace(each, **changed) if each.id == adapter else each for each in hetida.adapters)
+    adapters = tuple(
+        replace(data_adapter, **changed) if data_adapter.id == adapter else data_adapter
+        for data_adapter in hetida.adapters
+    )
     return replace(scenario, profile=replace(scenario.profile, hetida=replace(hetida, adapters=adapters)))

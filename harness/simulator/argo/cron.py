@@ -18,7 +18,7 @@ def is_due(schedule: str, at: datetime) -> bool:
     if len(fields) != len(_BOUNDS):
         raise ValueError(f"'{schedule}' does not have the five fields of a cron schedule")
     minute, hour, day, month, weekday = (_values(text, k) for k, text in enumerate(fields))
-    weekdays = {each % 7 for each in weekday}
+    weekdays = {value % 7 for value in weekday}
     of_month, of_week = at.day in day, at.isoweekday() % 7 in weekdays
     # crontab(5): where both are restricted, either will do
     on_day = of_month or of_week if fields[2] != "*" and fields[4] != "*" else of_month and of_week

@@ -25,17 +25,17 @@ _UNMET = "omitted: depends condition not met"
 def advance_dag(work: Work, node: Node, template: Spec, scope: dict[str, str]) -> None:
     """Begin the tasks of a DAG that are due; ends it after the last one, or after a failure."""
     tasks = _targets(_tasks(work, node), template["dag"], scope)
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for task in tasks:
-        ended = _advance_task(work, node, task, found, scope, template["dag"])
+        ended = _advance_task(work, node, task, nodes, scope, template["dag"])
         if ended is not None and work.hooks_over("tasks", task, ended, scope) and ended.done:
-            found[task["name"]] = ended
+            nodes[task["name"]] = ended
             scope |= results_of(work.run, "tasks", task["name"], ended.name)
     going = [each for each in work.run.nodes.values() if each.boundary == node.name and not each.done]
-    bad = [task for task in tasks if has_failed(found.get(task["name"]), task)]
-    if len(found) == len(tasks) or (bad and not going and fails_fast(template["dag"])):
-        node.outputs = dict(outputs_of(template, scope)) if len(found) == len(tasks) and not bad else {}
-        work.end(node, _phase(tasks, found, bad))
+    bad = [task for task in tasks if has_failed(nodes.get(task["name"]), task)]
+    if len(nodes) == len(tasks) or (bad and not going and fails_fast(template["dag"])):
+        node.outputs = dict(outputs_of(template, scope)) if len(nodes) == len(tasks) and not bad else {}
+        work.end(node, _phase(tasks, nodes, bad))
 
 
 def _tasks(work: Work, node: Node) -> list[Spec]:
@@ -67,7 +67,7 @@ def _phase(tasks: list[Spec], found: Mapping[str, Node], bad: list[Spec]) -> str
     """Failed if a task at the end of a branch failed, or was never reached because of one."""
     needed = {name for task in tasks for name in dependencies(task)[1]}
     last = [found.get(task["name"]) for task in tasks if task["name"] not in needed]
-    if not bad or all(each is not None and each.outcome in {SUCCEEDED, SKIPPED, DAEMONED} for each in last):
+    if not bad or all(node is not None and node.outcome in {SUCCEEDED, SKIPPED, DAEMONED} for node in last):
         return SUCCEEDED
     phases = {found[task["name"]].phase for task in bad}
     return ERROR if phases == {ERROR} else FAILED
@@ -82,10 +82,10 @@ def _advance_task(
     if existing is not None and existing.done:
         return existing
     condition, needs = dependencies(task)
-    if any(each not in found for each in needs):
+    if any(need not in found for need in needs):
         return None
     node: Node | None
-    parents = [last for each in needs for last in work.last_of(work.run.nodes[f"{dag.name}.{each}"])] or [dag]
+    parents = [last for need in needs for last in work.last_of(work.run.nodes[f"{dag.name}.{need}"])] or [dag]
     if existing is None and condition and not is_met(condition, {key: each.outcome for key, each in found.items()}):
         node = work.skipped(name, task, dag.name, OMITTED, _UNMET)
         work.link(parents, node)

@@ -1,6 +1,6 @@
 """One reconciliation of a workflow: which nodes begin or end now, and which pods are due. No I/O, no clock.
 
-As Argo does, it walks from the entrypoint through everything that exists, each time anew. Names, types and messages of
+As Argo does, it walks from the entrypoint through everything that exists, each time again. Names, types and messages of
 nodes are as recorded from Argo 4.0.8; templates as https://argo-workflows.readthedocs.io/en/latest/fields/ has them.
 """
 

@@ -65,7 +65,7 @@ class _Words:
 
 
 def filled(value: Any, scope: Mapping[str, str], unknown: str = "") -> Any:
-    """A value of a manifest with its tags replaced; `unknown` stands for expressions that can't be evaluated here.
+    """A value of a manifest with its tags replaced; `unknown` replaces expressions that can't be evaluated here.
 
     Raises:
         ExpressionError: a tag names nothing.

@@ -43,7 +43,7 @@ def dependencies(task: Spec) -> tuple[str, list[str]]:
     if task.get("depends"):
         condition = str(task["depends"])
         return condition, sorted(depends_on(condition))
-    names = [str(each) for each in task.get("dependencies") or ()]
+    names = [str(dependency) for dependency in task.get("dependencies") or ()]
     return " && ".join(names), names
 
 
@@ -113,15 +113,15 @@ def _whole(text: str) -> int:
 def outputs_of(
     template: Spec, scope: Mapping[str, str], written: Callable[[str], str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Name and value of each output parameter; `written` tells what a container wrote for one, if a container did.
+    """Name and value of each output parameter; `written` gives what a container wrote for one, if a container did.
 
     Raises:
         ExpressionError: one has no value.
     """
-    for each in (template.get("outputs") or {}).get("parameters") or ():
-        name, source = str(each["name"]), each.get("valueFrom") or {}
-        if "value" in each:
-            yield name, value_of(each["value"], scope)
+    for parameter in (template.get("outputs") or {}).get("parameters") or ():
+        name, source = str(parameter["name"]), parameter.get("valueFrom") or {}
+        if "value" in parameter:
+            yield name, value_of(parameter["value"], scope)
             continue
         try:
             if source.get("parameter"):

@@ -178,7 +178,7 @@ class Guesses:
             self._uses[key] = list(run.templates.values()), Uses(run.templates)
         use = self._uses[key][1].of(node.template, output)
         if given:
-            others = {each: None for each in use.texts if each not in map(str, given)}
+            others = {text: None for text in use.texts if text not in map(str, given)}
             use = replace(use, texts=others or {_OTHER: None})
         return use.draw(random, self._items)
 

@@ -84,6 +84,8 @@ def _write(work: Work, node: Node, template: Spec, scope: Mapping[str, str]) -> 
     if any(kind in template for kind in _RETURNS) and node.result is None:
         node.result = written("result")
     node.outputs = dict(outputs_of(template, scope, written))
-    for each in (template.get("outputs") or {}).get("parameters") or ():
-        if each.get("globalName"):
-            work.run.known[f"workflow.outputs.parameters.{each['globalName']}"] = node.outputs[str(each["name"])]
+    for parameter in (template.get("outputs") or {}).get("parameters") or ():
+        if parameter.get("globalName"):
+            work.run.known[f"workflow.outputs.parameters.{parameter['globalName']}"] = node.outputs[
+                str(parameter["name"])
+            ]

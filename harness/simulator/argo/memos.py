@@ -78,9 +78,9 @@ class Memos:
             entry = json.loads(data[memo.key])
             made = datetime.fromisoformat(entry["creationTimestamp"]).astimezone(UTC)
             outputs = {
-                str(each["name"]): str(each["value"])
-                for each in (entry.get("outputs") or {}).get("parameters") or ()
-                if "value" in each
+                str(parameter["name"]): str(parameter["value"])
+                for parameter in (entry.get("outputs") or {}).get("parameters") or ()
+                if "value" in parameter
             }
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise MemoError(f"malformed cache entry: could not unmarshal JSON; unable to parse: {error}") from error

@@ -146,7 +146,7 @@ class Run(Workflow):
         self.templates = templates_of(self.spec, self._find)
         if defaults := self.spec.get("templateDefaults"):
             self.templates = {key: {**defaults, **each} for key, each in self.templates.items()}
-        self.has_daemons = any(each.get("daemon") for each in self.templates.values())
+        self.has_daemons = any(template.get("daemon") for template in self.templates.values())
 
     def ask(self, step: Step, plan: Plan) -> int:
         """Add a pod that is due to the graph, as a node's `step` or one without a node; returns its index."""
@@ -187,7 +187,7 @@ class Run(Workflow):
         return wanted and not self.over and not (self.stopping and not self.shutdown)
 
     def stream(self, index: int) -> tuple[int, int, int]:
-        """See `Workflow.stream`: the names of attempts tell them apart."""
+        """See `Workflow.stream`: the names of attempts distinguish them."""
         return self.number, crc32(self.plans[index].path.encode()), 0
 
     def keep_s(self, default_s: float) -> float:
@@ -249,6 +249,6 @@ def _shown(run: Run, node: Node, waits: Mapping[str, str]) -> Shown:
         node.name[begin:], node.type, name_of(node.template) if node.reference is None else "", node.phase,
         node.started, node.finished, message or (waits.get(pod.name, "") if pod is not None else ""),
         within=node.boundary[begin:] if node.boundary else None, flag=node.flag, outputs=dict(node.outputs),
-        children=[each[begin:] for each in node.children], more={key: each for key, each in more.items() if each},
+        children=[child[begin:] for child in node.children], more={key: each for key, each in more.items() if each},
         **({"exit_code": of_its_pod.get("exit_code")} if attempts else of_its_pod),
     )  # fmt: skip

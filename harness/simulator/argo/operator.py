@@ -217,7 +217,7 @@ def problem_of(run: Run) -> str:
 def _problem_in(template: Spec) -> str:
     """What is wrong with the tasks or steps of a template; "" for nothing."""
     tasks = list((template.get("dag") or {}).get("tasks") or ())
-    if any("depends" in each for each in tasks) and any("dependencies" in each for each in tasks):
+    if any("depends" in task for task in tasks) and any("dependencies" in task for task in tasks):
         return " cannot use both 'depends' and 'dependencies' in the same DAG template"
     named = [*tasks, *(step for group in template.get("steps") or () for step in group)]
     if twice := _repeated(str(each["name"]) for each in named):

@@ -20,7 +20,7 @@ def plan_of(run: Run, node: Node, priorities: Priorities, now: float) -> Plan:
     template = run.templates[node.template]
     labels = {**_labels(run.spec.get("podMetadata")), **_labels(template.get("metadata"))}
     mains = containers_of(template)
-    cpu, memory, _ = total_of([each.get("resources") or {} for each in mains], "limits")
+    cpu, memory, _ = total_of([main.get("resources") or {} for main in mains], "limits")
     images = [
         str(each.get("image") or "") for each in (*mains, *_beside(template), *(template.get("initContainers") or ()))
     ]

@@ -41,11 +41,11 @@ def scope_of(run: Run, template: Spec, values: Mapping[str, str], *, inner: bool
         ExpressionError: an input has no value.
     """
     scope = globals_of(run)
-    for each in (template.get("inputs") or {}).get("parameters") or ():
-        name = str(each["name"])
-        value = values.get(name, each.get("value", each.get("default")))
-        if value is None and each.get("valueFrom"):
-            value = run.configured(each["valueFrom"])
+    for parameter in (template.get("inputs") or {}).get("parameters") or ():
+        name = str(parameter["name"])
+        value = values.get(name, parameter.get("value", parameter.get("default")))
+        if value is None and parameter.get("valueFrom"):
+            value = run.configured(parameter["valueFrom"])
         if value is None and not inner:
             value = run.parameters.get(name)
         if value is None:
@@ -68,7 +68,7 @@ def results_of(run: Run, kind: str, task: str, node: str) -> Mapping[str, str]:
             **{f"{own}.outputs.{name}": value for name, value in _outputs(found)},
         }  # fmt: skip
         known[f"{own}.exitCode"] = known.get(f"{own}.outputs.exitCode", "0")
-    items = [each for each in _items(run, found, node) if each.phase not in {SKIPPED, OMITTED}]
+    items = [item for item in _items(run, found, node) if item.phase not in {SKIPPED, OMITTED}]
     known |= _together(own, items) if items else {}
     if found is not None and found.over:  # it stays as it is
         found.results = known
@@ -89,17 +89,21 @@ def _items(run: Run, group: Node | None, name: str) -> list[Node]:
     begin = f"{name}("
     if group is None:
         around = run.nodes.get(name.rpartition(".")[0])
-        return [run.nodes[each] for each in (around.children if around is not None else ()) if each.startswith(begin)]
-    return [run.nodes[each] for each in group.children if each.startswith(begin)] if group.type == "TaskGroup" else []
+        return [
+            run.nodes[child] for child in (around.children if around is not None else ()) if child.startswith(begin)
+        ]
+    return (
+        [run.nodes[child] for child in group.children if child.startswith(begin)] if group.type == "TaskGroup" else []
+    )
 
 
 def _together(own: str, items: list[Node]) -> dict[str, str]:
     """The outputs of all items, as lists."""
-    names = dict.fromkeys(name for each in items for name in each.outputs)
-    known = {f"{own}.outputs.parameters": json.dumps([each.outputs for each in items])}
+    names = dict.fromkeys(name for item in items for name in item.outputs)
+    known = {f"{own}.outputs.parameters": json.dumps([item.outputs for item in items])}
     for name in names:
-        known[f"{own}.outputs.parameters.{name}"] = json.dumps([each.outputs.get(name, "") for each in items])
-    results = [_parsed(each.result) for each in items if each.result is not None]
+        known[f"{own}.outputs.parameters.{name}"] = json.dumps([item.outputs.get(name, "") for item in items])
+    results = [_parsed(item.result) for item in items if item.result is not None]
     return known | ({f"{own}.outputs.result": json.dumps(results)} if results else {})
 
 
@@ -120,13 +124,17 @@ def arguments_of(call: Spec, scope: Mapping[str, str], template: Spec | None = N
         ExpressionError: a value can't be found.
     """
     inputs = (template or {}).get("inputs") or {}
-    own = {str(each["name"]) for each in inputs.get("parameters") or () if "value" in each or "default" in each}
+    own = {
+        str(parameter["name"])
+        for parameter in inputs.get("parameters") or ()
+        if "value" in parameter or "default" in parameter
+    }
     found: dict[str, str] = {}
-    for each in (call.get("arguments") or {}).get("parameters") or ():
-        if "value" in each:
+    for parameter in (call.get("arguments") or {}).get("parameters") or ():
+        if "value" in parameter:
             try:
-                found[str(each["name"])] = value_of(each["value"], scope)
+                found[str(parameter["name"])] = value_of(parameter["value"], scope)
             except ExpressionError as error:
-                if str(each["name"]) not in own or not _OF_NODES.search(str(error)):
+                if str(parameter["name"]) not in own or not _OF_NODES.search(str(error)):
                     raise
     return found

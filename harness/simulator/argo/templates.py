@@ -105,11 +105,11 @@ def whole(spec: Spec, find: Find) -> Spec:
 def parameters_of(spec: Spec, configured: Callable[[Spec], str | None]) -> dict[str, str]:
     """The values of a workflow's own parameters; `configured` as for `Run`."""
     found = {}
-    for each in (spec.get("arguments") or {}).get("parameters") or ():
-        value = each.get("value", each.get("default"))
-        if value is None and each.get("valueFrom"):
-            value = configured(each["valueFrom"])
-        found[str(each["name"])] = plain(value if value is not None else "")
+    for parameter in (spec.get("arguments") or {}).get("parameters") or ():
+        value = parameter.get("value", parameter.get("default"))
+        if value is None and parameter.get("valueFrom"):
+            value = configured(parameter["valueFrom"])
+        found[str(parameter["name"])] = plain(value if value is not None else "")
     return found
 
 
@@ -121,4 +121,6 @@ def plain(value: Any) -> str:
 def _in_cluster(key: str, find: Find) -> Spec | None:
     scope, _, place = scope_of(key).partition("/")
     spec = find(scope, place) if scope else None
-    return next((each for each in (spec or {}).get("templates") or () if each["name"] == name_of(key)), None)
+    return next(
+        (template for template in (spec or {}).get("templates") or () if template["name"] == name_of(key)), None
+    )

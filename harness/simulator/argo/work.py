@@ -95,9 +95,9 @@ class Work(ABC):
         key = key_of(step, around.template)
         call = Call(name, key, str(step["name"]), boundary, {}, {}, step.get("templateRef"), around.after)
         node = self.new(call, SKIP, phase)
-        for each in (self.run.templates[key].get("outputs") or {}).get("parameters") or ():
-            if "default" in (each.get("valueFrom") or {}):
-                node.outputs[str(each["name"])] = plain(each["valueFrom"]["default"])
+        for parameter in (self.run.templates[key].get("outputs") or {}).get("parameters") or ():
+            if "default" in (parameter.get("valueFrom") or {}):
+                node.outputs[str(parameter["name"])] = plain(parameter["valueFrom"]["default"])
         self.end(node, phase, why)
         return node
 
@@ -131,7 +131,7 @@ class Work(ABC):
     def last_of(self, node: Node) -> list[Node]:
         """What follows a node is the child of these: of its last attempt, or of those in its group."""
         if node.type in {STEP_GROUP, TASK_GROUP} and node.children:
-            return [last for each in node.children for last in self.last_of(self.run.nodes[each])]
+            return [last for child in node.children for last in self.last_of(self.run.nodes[child])]
         return self.run.attempts(node)[-1:] or [node]
 
     def reached(self, at: float) -> bool:

@@ -128,9 +128,9 @@ class Autoscaler:
             case "random":
                 return self._random.choice(options)
             case "price":
-                return min(options, key=lambda each: (each.pool.price or 0.0) * each.count / len(each.pods))
+                return min(options, key=lambda option: (option.pool.price or 0.0) * option.count / len(option.pods))
             case _:
-                return min(options, key=lambda each: each.waste)
+                return min(options, key=lambda option: option.waste)
 
     def _add(self, scale_up: ScaleUp) -> None:
         pool, before = scale_up.pool, self._size(scale_up.pool)

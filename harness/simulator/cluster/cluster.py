@@ -47,7 +47,7 @@ class Cluster:
         )  # fmt: skip
         self.scheduler = Scheduler(loop, profile.scheduler, listener, self.kubelet.bind, self._preempt)
         self.withhold: Callable[[Pod], bool] = lambda _: False  # a fault keeps a new pod from being scheduled
-        self._priorities = {each.namespace: each.priority for each in profile.tenants if each.priority}
+        self._priorities = {tenant.namespace: tenant.priority for tenant in profile.tenants if tenant.priority}
         self._kueue: Kueue | None = None
         if profile.queues:
             self._kueue = Kueue(loop, profile.queues, self._schedule, self._waits_for_quota, self._preempt_for_quota)
@@ -240,7 +240,7 @@ class Cluster:
                 self._loop.after(back_in_s, self._restart, node)
 
     def _evict_by_taint(self, node: Node, since: float) -> None:
-        """Delete the pods of an unreachable node, where nobody confirms it: they stay until it returns or goes."""
+        """Delete the pods of an unreachable node, where no kubelet confirms it: they stay until it returns or goes."""
         if node.gone is None and node.unreachable == since:
             for pod in list(node.pods.values()):
                 pod.disrupted = DISRUPTED_BY_TAINT

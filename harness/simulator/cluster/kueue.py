@@ -27,7 +27,7 @@ Vector = tuple[float, ...]  # cores, bytes, GPUs, pods
 
 def _vector(of: Amounts, missing: float) -> Vector:
     amounts = (of.cpu, of.memory, of.gpu, of.pods)
-    return tuple(missing if each is None else float(each) for each in amounts)
+    return tuple(missing if amount is None else float(amount) for amount in amounts)
 
 
 def asked(shape: Shape) -> Vector:
@@ -62,9 +62,9 @@ class _Queue:
         if not self.settings.cohort:
             return nominal - usage
         shared = sum(
-            each.nominal[k] - each.guaranteed[k] - max(0.0, each.usage[k] - each.guaranteed[k])
-            for each in self.members
-            if each.nominal[k] < inf
+            member.nominal[k] - member.guaranteed[k] - max(0.0, member.usage[k] - member.guaranteed[k])
+            for member in self.members
+            if member.nominal[k] < inf
         )
         own = max(0.0, self.guaranteed[k] - usage)
         most = nominal - self.guaranteed[k] - max(0.0, usage - self.guaranteed[k]) + self.borrowing[k]
@@ -110,11 +110,11 @@ class Kueue:
         self._admit = admit
         self._stated = stated
         self._preempt = preempt
-        self._queues = [_Queue(each) for each in queues]
-        for each in self._queues:
-            if each.settings.cohort:
-                each.members = [q for q in self._queues if q.settings.cohort == each.settings.cohort]
-        self._of: Mapping[str, _Queue] = {tenant: each for each in self._queues for tenant in each.settings.tenants}
+        self._queues = [_Queue(queue) for queue in queues]
+        for queue in self._queues:
+            if queue.settings.cohort:
+                queue.members = [q for q in self._queues if q.settings.cohort == queue.settings.cohort]
+        self._of: Mapping[str, _Queue] = {tenant: queue for queue in self._queues for tenant in queue.settings.tenants}
         self._leaving: dict[Pod, Pod] = {}  # preempted pods, and for which one
         self._new: list[Pod] = []  # not looked at yet
         self._order = 0
@@ -214,7 +214,7 @@ def targets(queue: _Queue, pod: Pod, lacking: Sequence[int], leaving: Mapping[Po
     wanted = asked(pod.shape)
     if any(wanted[k] > queue.nominal[k] + _EPSILON for k in lacking):
         return []
-    found = [each for each in _candidates(queue, pod, lacking) if each[1] not in leaving]
+    found = [candidate for candidate in _candidates(queue, pod, lacking) if candidate[1] not in leaving]
     found.sort(key=lambda each: (each[0] is queue, each[1].shape.priority, -each[0].admitted[each[1]]))
     own = [each for each in found if each[0] is queue]
     if len(own) < len(found) and not queue.borrows(of=lacking):

@@ -96,7 +96,7 @@ class Pod:
         self.deleting: float | None = None
         self.grace_s = 0.0  # from its deletion to SIGKILL
         self.leaves: float | None = None  # when its deletion is complete
-        self.disrupted: tuple[str, ...] = ()  # reason and message of its disruption, where its end does not tell them
+        self.disrupted: tuple[str, ...] = ()  # reason and message of its disruption, where its end does not show them
         self.preemptor: Pod | None = None  # the pod that preempted it
         self.nominated = ""  # the node where pods are being preempted for it
         self.node: Node | None = None
@@ -158,7 +158,7 @@ class Node:
         self.cordoned = False
         self.special = False  # its labels or taints differ from its pool's
         self.idle_since: float | None = None
-        self.words: Words | None = None  # its kubelet's, beside its usual conditions
+        self.words: Words | None = None  # its kubelet's, in addition to its usual conditions
         self.pods: dict[str, Pod] = {}
         self.images: dict[str, float] = {}  # by name: when its pull is complete
         self.complete: dict[tuple[str, ...], float] = {}  # by a pod's images: when all pulls are complete
@@ -215,7 +215,7 @@ class Node:
         del self.pods[pod.name]
 
     def _reserve(self, shape: Shape, count: int) -> None:
-        """Take so many times the shape's requests from what is free."""
+        """Take a multiple of the shape's requests from what is free."""
         cpu, memory, gpu, *_ = shape
         self.cpu_free -= count * cpu
         self.memory_free -= count * memory

@@ -23,7 +23,7 @@ def choose(
         reserved: shapes nominated to a node earlier.
     """
     candidates = [(node, victims) for node in nodes if (victims := _victims(node, pod, reserved(node)))]
-    return min(candidates, key=lambda each: _harm(*each), default=None)
+    return min(candidates, key=lambda candidate: _harm(*candidate), default=None)
 
 
 def _victims(node: Node, pod: Pod, reserved: Iterable[Shape]) -> list[Pod]:
@@ -48,9 +48,9 @@ def _victims(node: Node, pod: Pod, reserved: Iterable[Shape]) -> list[Pod]:
 
 
 def _harm(node: Node, victims: list[Pod]) -> tuple[int, int, int, float, int]:
-    highest = max(each.shape.priority for each in victims)
-    earliest = min(_begun(each) for each in victims if each.shape.priority == highest)
-    return highest, sum(each.shape.priority + _OFFSET for each in victims), len(victims), -earliest, node.index
+    highest = max(victim.shape.priority for victim in victims)
+    earliest = min(_begun(victim) for victim in victims if victim.shape.priority == highest)
+    return highest, sum(victim.shape.priority + _OFFSET for victim in victims), len(victims), -earliest, node.index
 
 
 def _begun(pod: Pod) -> float:
@@ -79,7 +79,7 @@ class _Room:
 
 
 def fits_beside(node: Node, shape: Shape, reserved: Iterable[Shape]) -> bool:
-    """Whether such a pod fits beside the reserved shapes."""
+    """Whether such a pod fits in addition to the reserved shapes."""
     room = _Room(node)
     for each in reserved:
         room.take(each)

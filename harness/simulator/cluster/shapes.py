@@ -93,9 +93,9 @@ def tolerations_of(given: Iterable[Mapping[str, Any]]) -> tuple[Toleration, ...]
 
 
 def total_of(resources: Iterable[Mapping[str, Any]], kind: str = "requests") -> tuple[int, int, int]:
-    """Requests or limits of containers that run at the same time; limits stand for missing requests."""
-    amounts = [amounts_of({**(each.get("limits") or {}), **(each.get(kind) or {})}) for each in resources]
-    cpu, memory, gpu = (sum(each[k] for each in amounts) for k in range(3))
+    """Requests or limits of containers that run at the same time; limits replace missing requests."""
+    amounts = [amounts_of({**(resource.get("limits") or {}), **(resource.get(kind) or {})}) for resource in resources]
+    cpu, memory, gpu = (sum(amount[k] for amount in amounts) for k in range(3))
     return cpu, memory, gpu
 
 
@@ -148,7 +148,7 @@ def untolerated(taints: tuple[Taint, ...], shape: Shape) -> Taint | None:
     for taint in taints:
         if taint.effect == "PreferNoSchedule":
             continue
-        if not any(each.covers(taint.key, taint.value, taint.effect) for each in shape.tolerations):
+        if not any(toleration.covers(taint.key, taint.value, taint.effect) for toleration in shape.tolerations):
             return taint
     return None
 

@@ -17,7 +17,11 @@ def container_of(template: Template) -> Mapping[str, Any]:
         ValueError: there is none with a name.
     """
     containers = template.get("containers")
-    if not isinstance(containers, list) or not containers or not all(isinstance(each, dict) for each in containers):
+    if (
+        not isinstance(containers, list)
+        or not containers
+        or not all(isinstance(container, dict) for container in containers)
+    ):
         raise ValueError("containers: Required value")
     first: Mapping[str, Any] = containers[0]
     if not isinstance(first.get("name"), str) or not first["name"]:
@@ -44,4 +48,4 @@ def make(
 
 
 def _images(template: Template) -> tuple[str, ...]:
-    return tuple(str(each.get("image") or "") for each in template["containers"])
+    return tuple(str(container.get("image") or "") for container in template["containers"])

@@ -9,7 +9,7 @@ from harness.simulator.engine.events import EventLoop
 class Stage:
     """Carries out tasks of these lengths (seconds) on the workers that are offered, and calls `done` after the last.
 
-    A worker that leaves in the middle of a task loses it: the task begins anew on another one, as Dask does it.
+    A worker that leaves in the middle of a task loses it: the task starts over on another one, as in Dask.
     """
 
     def __init__(self, loop: EventLoop, lengths: Iterable[float], done: Callable[[], None]) -> None:

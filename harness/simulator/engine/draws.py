@@ -27,7 +27,7 @@ class Draws:
         Args:
             run: its number, in the order of arrival.
             part: which of its steps; below 2 ** 32, as `run` and `attempt`.
-            attempt: each draws anew.
+            attempt: each has draws of its own.
         """
         self._random.seed((((self._base << _BITS | run) << _BITS | part) << _BITS) | attempt)
         return self._random

@@ -29,7 +29,7 @@ _CONDITION = "is no condition"
 
 
 class Scope(Protocol):
-    """What the names in an expression stand for."""
+    """What the names in an expression refer to."""
 
     def value(self, path: str) -> Any:
         """The value of ``a.b.c``; raises LookupError if it is unknown."""
@@ -72,11 +72,11 @@ class _Parser:
         self._tokens: list[tuple[str, str]] = []
         at, end = 0, len(text.rstrip())
         while at < end:
-            found = tokens.match(text, at)
-            if found is None:
+            match = tokens.match(text, at)
+            if match is None:
                 raise ValueError(f"{text[:80]!r} at {at}")
-            self._tokens.append((str(found.lastgroup), found[str(found.lastgroup)]))
-            at = found.end()
+            self._tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
+            at = match.end()
         self._at = 0
         self._depth = 0
 
@@ -152,7 +152,7 @@ class _Parser:
             return lambda scope: scope.value(token)
         if token == "[":  # noqa: S105  # a sign
             items = self._list("]")
-            return lambda scope: [each(scope) for each in items]
+            return lambda scope: [item(scope) for item in items]
         if token == "{":  # noqa: S105  # a sign
             return self._map()
         if kind != "word":

@@ -83,11 +83,11 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "mul": lambda one, other: _whole(one) * _whole(other), "keys": list, "values": lambda it: [*it.values()],
 }  # fmt: skip
 LAMBDAS: Mapping[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
-    "filter": lambda items, holds: [each for each in items if holds(each)],
-    "map": lambda items, change: [change(each) for each in items],
+    "filter": lambda items, holds: [item for item in items if holds(item)],
+    "map": lambda items, change: [change(item) for item in items],
     "all": lambda items, holds: all(map(holds, items)),
     "any": lambda items, holds: any(map(holds, items)),
     "none": lambda items, holds: not any(map(holds, items)),
     "count": lambda items, holds: sum(map(bool, map(holds, items))),
-    "find": lambda items, holds: next(each for each in items if holds(each)),
+    "find": lambda items, holds: next(item for item in items if holds(item)),
 }

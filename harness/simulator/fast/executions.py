@@ -76,7 +76,7 @@ def simulate_executions(
     yield from _nodes(platform.profile, calendar)
     for seq, each in enumerate(every):
         yield from _records(seq, each, calendar, named=settings.runtime.names_replicas)
-    last = max((each.over for each in every if each.over is not None), default=0.0)
+    last = max((sent.over for sent in every if sent.over is not None), default=0.0)
     if platform.profile.metrics_server:
         for at_s, index, cores in usage.samples(last):
             yield Sample(POD_CPU_CORES, calendar.ns(at_s), cores, {"pod": replica_name(index)})
@@ -162,9 +162,9 @@ def _stretches(job: Job) -> Iterator[tuple[int, str, float, float]]:
 
 def _in_flight(every: Sequence[_Sent]) -> Iterator[tuple[float, int]]:
     """The number of running executions at 101 equidistant instants."""
-    ends = sorted(each.over for each in every if each.over is not None)
+    ends = sorted(sent.over for sent in every if sent.over is not None)
     last = ends[-1] if ends else 0.0
     for k in range(101):
         at_s = last * k / 100
-        begun = sum(each.arrival.due_s <= at_s for each in every)
+        begun = sum(sent.arrival.due_s <= at_s for sent in every)
         yield at_s, begun - sum(end <= at_s for end in ends)

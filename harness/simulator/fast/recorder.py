@@ -224,7 +224,7 @@ def _used(pod: Pod, at: int) -> Iterator[Record]:
 
 
 def _launched(pod: Pod, launch: Launch, task: str, calendar: Calendar) -> Iterator[Record]:
-    """What the log tells: how long the outputs were uploaded, and why the launcher failed."""
+    """What the log shows: how long the outputs were uploaded, and why the launcher failed."""
     assert isinstance(pod.owner, Workflow)
     if launch.error and pod.main_ended is not None:
         at = calendar.ns(pod.main_ended)

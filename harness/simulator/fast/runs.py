@@ -69,7 +69,7 @@ def _samples(platform: Platform, meter: Meter, calendar: Calendar) -> Iterator[S
     )
     yield Sample(STORE_CAPACITY_BYTES, at, store.capacity, volume)
     yield Sample(STORE_AVAILABLE_BYTES, at, store.free, volume)
-    if platform.server.catalogue.pipelines:  # otherwise nobody asks KFP
+    if platform.server.catalogue.pipelines:  # otherwise KFP is not asked
         yield Sample(LIST_SECONDS, at, platform.server.listing_s(recent), {"endpoint": "ListRuns"})
     for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
         yield Sample(NODE_CPU_CORES, at, meter.cores(node), {"node": node.name})

@@ -51,8 +51,8 @@ def pipelines(platform: Platform, package: bytes) -> Submit:
         hint = "compile the pipeline with kfp 2"
         raise ConfigError(f"the simulated KFP refuses the pipeline: {error.message}", hint) from error
     experiments = {  # by tenant
-        each.namespace: catalogue.create_experiment("pipeswarm", namespace=each.namespace).id
-        for each in platform.profile.tenants
+        tenant.namespace: catalogue.create_experiment("pipeswarm", namespace=tenant.namespace).id
+        for tenant in platform.profile.tenants
     }
 
     def submit(scenario: Scenario, answered: Answered) -> None:
@@ -115,9 +115,9 @@ def ignored(package: bytes, ignore: Collection[str]) -> list[str]:
         ConfigError: as `workflows` does.
     """
     with structured(_WHERE):
-        documents = [each for each in _documents(package) if each["kind"] != "ConfigMap"]
-        fields = [field for each in documents for field in _demand(spec_of(each), ignore)]
-    return list(dict.fromkeys(re.sub(r"\[\d+\]", "", each) for each in fields))
+        documents = [document for document in _documents(package) if document["kind"] != "ConfigMap"]
+        fields = [field for document in documents for field in _demand(spec_of(document), ignore)]
+    return list(dict.fromkeys(re.sub(r"\[\d+\]", "", field) for field in fields))
 
 
 def _documents(package: bytes) -> list[Any]:

@@ -34,7 +34,7 @@ def succeeded(job: Job, request: "Mapping[str, Any]", origin_at: int, outputs: M
 
 def failed(job: Job, request: Mapping[str, Any], name: str, origin_at: int) -> dict[str, Any]:
     """The result of a failed execution: the runtime's steps are null, the backend's are not."""
-    steps = {each: _step(job, each, origin_at) if each in (FULL, PREPARING, CALLING) else None for each in STEPS}
+    steps = {step: _step(job, step, origin_at) if step in (FULL, PREPARING, CALLING) else None for step in STEPS}
     if job.ending is Ending.SEND_FAILED:
         error = _error("AdapterHandlingException", "sending data to the adapter failed: 503", _NAMES[SENDING])
     else:

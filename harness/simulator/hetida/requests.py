@@ -156,7 +156,7 @@ def runtime_request(raw: bytes) -> Request:
     body = parsed(raw, EXECUTION_INPUT)
     workflow = body["workflow"]
     inputs = {str(each["name"]): each["type"] for each in workflow["inputs"] if each.get("name")}
-    outputs = {str(each["name"]): each["type"] for each in workflow["outputs"] if each.get("name")}
+    outputs = {str(output["name"]): output["type"] for output in workflow["outputs"] if output.get("name")}
     name = str(workflow.get("tr_name") or workflow.get("name"))
     return _wired(Request(body, name, inputs, outputs, body["workflow_wiring"]), inputs)
 
@@ -176,7 +176,7 @@ def backend_request(body: Mapping[str, Any], stored: Mapping[str, Any]) -> Reque
 
 
 def _wired(request: Request, needed: Mapping[str, str] | set[str]) -> Request:
-    wired = {str(each["workflow_input_name"]) for each in _wirings(request.wiring, "input")}
+    wired = {str(wiring["workflow_input_name"]) for wiring in _wirings(request.wiring, "input")}
     for name in request.inputs:
         if name in needed and name not in wired:
             message = f"Wiring Incomplete: Workflow Input '{name}' has no wiring!"

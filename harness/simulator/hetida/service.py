@@ -89,10 +89,10 @@ class Service:
         self._draw = Random(f"{stream}/executions")
         self.backend = MultiServerQueue(loop, settings.backend.workers)
         adapters = Random(f"{stream}/adapters")
-        self.adapters = {each.id: Adapter(loop, each, adapters) for each in settings.adapters}
+        self.adapters = {adapter.id: Adapter(loop, adapter, adapters) for adapter in settings.adapters}
         if settings.measured is not None:  # which tells the failures
-            for each in self.adapters.values():
-                each.error_rate = 0.0
+            for adapter in self.adapters.values():
+                adapter.error_rate = 0.0
         self.cpus = [ProcessorSharing(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
         self.balancing = settings.runtime.balancing
         self.favoured = 0.0  # share of requests sent to the first replica regardless of the balancing
@@ -150,7 +150,7 @@ class Service:
         """As recorded; where adapters fail less often now than they did, by chance also none."""
         if failure in {"", RAISED}:
             return failure
-        rate = max((each.error_rate for each in self.settings.adapters), default=0.0)
+        rate = max((adapter.error_rate for adapter in self.settings.adapters), default=0.0)
         return failure if rate >= measured.error_rate or self._draw.random() * measured.error_rate < rate else ""
 
     def execute(self, work: Work, done: Callable[[Job], None]) -> Job:
@@ -206,7 +206,7 @@ class Service:
             return self.replicas[self._turn % len(self.replicas)]
         if self.balancing == "least-connections":
             fewest = min(replica.open for replica in self.replicas)
-            return self._balance.choice([each for each in self.replicas if each.open == fewest])
+            return self._balance.choice([replica for replica in self.replicas if replica.open == fewest])
         return self._balance.choice(self.replicas)
 
     def _ask(self, adapter: str, seconds: float, answered: Callable[[bool], None]) -> None:

@@ -1,4 +1,4 @@
-"""The CPU that each replica of the runtime used, window by window, as metrics-server tells it."""
+"""The CPU that each replica of the runtime used, window by window, as metrics-server reports it."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ class ReplicaUsage:
 
     def samples(self, until: float) -> Iterator[tuple[float, int, float]]:
         """(simulated seconds, index of the replica, cores used on average since the last sample)."""
-        return (each for each in self._samples if each[0] <= until + self._window_s)
+        return (sample for sample in self._samples if sample[0] <= until + self._window_s)
 
     def _measure(self) -> None:
         now = self._loop.now

@@ -173,7 +173,8 @@ class Catalogue:
             raise invalid(f"the pipeline can't become a workflow: {why}")
         with reading():
             dags = [
-                each.get("dag", {}) for each in (version.spec["root"], *version.spec.get("components", {}).values())
+                component.get("dag", {})
+                for component in (version.spec["root"], *version.spec.get("components", {}).values())
             ]
             loops = any("parameterIterator" in task for dag in dags for task in dag.get("tasks", {}).values())
             pools = any(map(has_parameters, version.platform.values()))

@@ -73,7 +73,7 @@ class Database:
         self.answered += 1
 
     def listing_s(self, stored: int, page: Iterable[Run] = ()) -> float:
-        """Seconds for listing a page of runs, out of so many."""
+        """Seconds for listing a page of runs, out of that many."""
         costs = self.settings.listing
         seconds = costs.request_s + (costs.stored_s + self.row_s) * stored
         for run in page:

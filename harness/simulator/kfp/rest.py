@@ -213,9 +213,9 @@ class Gateway:
         namespace = self._tenancy.namespace(query.get("namespace", ""))
         if experiment := query.get("experiment_id", ""):
             namespace = self._listed_namespace(experiment)
-            rows = [each for each in rows if each.experiment_id == experiment]
+            rows = [row for row in rows if row.experiment_id == experiment]
         elif namespace:
-            rows = [each for each in rows if each.namespace == namespace]
+            rows = [row for row in rows if row.namespace == namespace]
         await self._tenancy.reviewed("run", namespace)
         page = read_page(self._runs, list(rows), query)
         ready = asyncio.get_running_loop().create_future()

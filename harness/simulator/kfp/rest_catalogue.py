@@ -62,14 +62,14 @@ class CatalogueCalls:
         request: web.Request,
     ) -> web.Response:
         page = read_page(table, rows, request.query)
-        return wire.listing(name, [render(each, self._stamp) for each in page.rows], page.total, page.next_token)
+        return wire.listing(name, [render(row, self._stamp) for row in page.rows], page.total, page.next_token)
 
     # --- experiments --------------------------------------------------------------------------------------------
 
     async def _list_experiments(self, request: web.Request) -> web.Response:
         namespace = self._tenancy.namespace(request.query.get("namespace", ""))
         await self._tenancy.reviewed("experiment", namespace)
-        rows = [each for each in self._catalogue.experiments.values() if each.namespace == namespace]
+        rows = [experiment for experiment in self._catalogue.experiments.values() if experiment.namespace == namespace]
         return self._listed("experiments", self._experiments, rows, view.experiment, request)
 
     async def _create_experiment(self, request: web.Request) -> web.Response:
@@ -92,9 +92,9 @@ class CatalogueCalls:
 
     async def _reviewed(self, request: web.Request) -> Experiment:
         """The experiment of a request, once the sender's rights to it were asked for."""
-        found = self._catalogue.experiment(request.match_info["experiment"])
-        await self._tenancy.reviewed("experiment", found.namespace)
-        return found
+        experiment = self._catalogue.experiment(request.match_info["experiment"])
+        await self._tenancy.reviewed("experiment", experiment.namespace)
+        return experiment
 
     def _changing(self, change: Callable[[str], None]) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -141,13 +141,13 @@ class CatalogueCalls:
     async def _list_pipelines(self, request: web.Request) -> web.Response:
         namespace = self._tenancy.namespace(request.query.get("namespace", ""))
         await self._tenancy.reviewed("pipeline", namespace)
-        rows = [each for each in self._catalogue.pipelines.values() if each.namespace == namespace]
+        rows = [pipeline for pipeline in self._catalogue.pipelines.values() if pipeline.namespace == namespace]
         return self._listed("pipelines", self._pipelines, rows, view.pipeline, request)
 
     async def _get_pipeline(self, request: web.Request) -> web.Response:
-        found = self._catalogue.pipeline(request.match_info["pipeline"])
-        await self._tenancy.reviewed("pipeline", found.namespace)
-        return wire.answer(view.pipeline(found, self._stamp))
+        pipeline = self._catalogue.pipeline(request.match_info["pipeline"])
+        await self._tenancy.reviewed("pipeline", pipeline.namespace)
+        return wire.answer(view.pipeline(pipeline, self._stamp))
 
     async def _get_pipeline_by_name(self, request: web.Request) -> web.Response:
         name, namespace = request.match_info["name"], self._tenancy.namespace(request.query.get("namespace", ""))

@@ -43,7 +43,7 @@ class Server:
         self._controller = controller
         self.multi_user = bool(profile.tenants)
         self.namespace = profile.namespace
-        self._namespaces = {each.namespace for each in profile.tenants}
+        self._namespaces = {tenant.namespace for tenant in profile.tenants}
         self.bucket = TokenBucket(profile.api.qps, profile.api.burst)
         self.reviews = TokenBucket(profile.api.qps, profile.api.burst)  # its client that asks for users' rights
         self.database = Database(profile.database, Random(f"{seed}/database"))

@@ -116,7 +116,7 @@ def task_details(run: Run, stamp: Callable[[float], str], *, wrapped: bool) -> l
     if workflow is None or not run.reports:
         return []
     known = run.reports[-1]
-    nodes = {each.path: each for each in nodes_of(workflow, wrapped=wrapped) if each.started <= known}
+    nodes = {node.path: node for node in nodes_of(workflow, wrapped=wrapped) if node.started <= known}
     tasks = [_task(run, workflow.name, node, nodes, stamp) for node in nodes.values()]
     return sorted(tasks, key=lambda task: str(task["task_id"]))
 

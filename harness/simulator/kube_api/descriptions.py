@@ -39,10 +39,10 @@ def _add_discovery(router: web.UrlDispatcher, resources: Sequence[Resource]) -> 
         router.add_get(f"/version{slash}", _fixed(discovery.VERSION))
         router.add_get(f"/api{slash}", partial(root, core=True))
         router.add_get(f"/apis{slash}", partial(root, core=False))
-    for api_version in dict.fromkeys(each.api_version for each in resources):
+    for api_version in dict.fromkeys(resource.api_version for resource in resources):
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         router.add_get(path, _fixed(discovery.resource_list(api_version, resources)))
-    for group in dict.fromkeys(each.group for each in resources if each.group):
+    for group in dict.fromkeys(resource.group for resource in resources if resource.group):
         router.add_get(f"/apis/{group}", _fixed(discovery.group(group, resources)))
 
 

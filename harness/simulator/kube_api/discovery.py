@@ -22,7 +22,7 @@ def core_versions(host: str) -> Document:
 
 def groups(resources: Sequence[Resource]) -> Document:
     """The document at ``/apis``: all groups."""
-    names = dict.fromkeys(each.group for each in resources if each.group)
+    names = dict.fromkeys(resource.group for resource in resources if resource.group)
     listed = [_group(name, resources) for name in names]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
 
@@ -33,7 +33,7 @@ def group(name: str, resources: Sequence[Resource]) -> Document:
 
 
 def _group(name: str, resources: Sequence[Resource]) -> Document:
-    found = dict.fromkeys(each.version for each in resources if each.group == name)
+    found = dict.fromkeys(resource.version for resource in resources if resource.group == name)
     versions = [{"groupVersion": f"{name}/{each}", "version": each} for each in found]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
@@ -73,7 +73,7 @@ def _subresources(resource: Resource) -> list[tuple[str, Document]]:
         "eviction": {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]},
         "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]},
     }
-    return [(each, kinds[each]) for each in resource.subresources]
+    return [(subresource, kinds[subresource]) for subresource in resource.subresources]
 
 
 def swagger() -> Document:

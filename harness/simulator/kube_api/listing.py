@@ -37,17 +37,24 @@ def read_page(store: ObjectStore, options: ListOptions) -> Page:
     selection = options.selection
     resource = selection.resource
     if resource.listing is not None:
-        return Page([each for each in store.objects(resource, selection.namespace) if selection.matches(each)], {})
+        return Page(
+            [
+                object_version
+                for object_version in store.objects(resource, selection.namespace)
+                if selection.matches(object_version)
+            ],
+            {},
+        )
     version, start = _where(store, options)
     prefix = f"{selection.namespace}/" if selection.namespace else ""
     try:
-        found = store.objects_at(resource, version, selection.namespace, prefix + start if start else "")
+        object_versions = store.objects_at(resource, version, selection.namespace, prefix + start if start else "")
     except VersionTooOldError as error:
         if options.token is None:
             raise expired(_STATE_EXPIRED) from error
         raise expired(_PAGES_EXPIRED, ContinueToken(LATEST, options.token.start).encode()) from error
     limit = 0 if options.version == 0 else options.limit
-    page, following = _first(found, limit, options)
+    page, following = _first(object_versions, limit, options)
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
     if following:
         metadata["continue"] = ContinueToken(version, page[-1].key.removeprefix(prefix) + "\0").encode()

@@ -150,7 +150,7 @@ def _pointer(text: str) -> list[str]:
     """The steps of a JSON pointer (RFC 6901)."""
     if text and not text.startswith("/"):
         raise ValueError(f"{text} is not a JSON pointer")
-    return [each.replace("~1", "/").replace("~0", "~") for each in text.split("/")[1:]]
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
 def _index(container: list[Any], step: str) -> int:

@@ -77,7 +77,7 @@ async def _allowed(request: web.Request) -> web.Response:
 
 def _roots(store: ObjectStore) -> frozenset[str]:
     """The paths below which everything is this API's."""
-    groups = {f"/apis/{each.api_version}" for each in store.resources if each.group}
+    groups = {f"/apis/{resource.api_version}" for resource in store.resources if resource.group}
     return frozenset(("/api/v1", "/version", "/healthz", "/readyz", "/livez", "/openapi", _REVIEW, *groups))
 
 
@@ -183,10 +183,10 @@ class _Served:
     async def get(self, request: web.Request) -> web.StreamResponse:
         shape = self._shape(request)
         name = request.match_info["name"]
-        found = self.store.get(self.resource, request.match_info.get("namespace", ""), name)
-        if found is None:
+        object_version = self.store.get(self.resource, request.match_info.get("namespace", ""), name)
+        if object_version is None:
             raise not_found(self.resource, name)
-        return json_answer(shape.alone(found))
+        return json_answer(shape.alone(object_version))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         target = self._target(request)
@@ -234,13 +234,13 @@ async def _send_list(
     """Send a short list at once, a long one in pieces, so that it does not block other requests."""
     head = shape.head(metadata)
     if len(objects) <= _RENDERED_AT_ONCE:
-        return json_answer(head + b",".join(shape.item(each) for each in objects) + TAIL)
+        return json_answer(head + b",".join(shape.item(object_version) for object_version in objects) + TAIL)
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     response.enable_chunked_encoding()
     await response.prepare(request)
     await response.write(head)
     for first in range(0, len(objects), _RENDERED_AT_ONCE):
-        piece = b",".join(shape.item(each) for each in objects[first : first + _RENDERED_AT_ONCE])
+        piece = b",".join(shape.item(object_version) for object_version in objects[first : first + _RENDERED_AT_ONCE])
         await response.write(piece if first == 0 else b"," + piece)
         await asyncio.sleep(0)
     await response.write_eof(TAIL)

@@ -74,11 +74,11 @@ class Selection:
             return False
         if self.fields:
             fields = self.resource.fields(version.snapshot)
-            if not all(each.matches(fields) for each in self.fields):
+            if not all(field.matches(fields) for field in self.fields):
                 return False
         if self.labels:
             labels = self.resource.labels(version.snapshot)
-            return all(each.matches(labels) for each in self.labels)
+            return all(label.matches(labels) for label in self.labels)
         return True
 
 
@@ -107,8 +107,8 @@ def _requirement(term: re.Match[str]) -> Requirement | None:
     sign = term["sign"] or term["within"]
     if sign is None:
         return Requirement(key, "!" if term["absent"] else "exists")
-    values = frozenset(each.strip() for each in (term["listed"] if term["within"] else term["value"]).split(","))
-    if not all(_NAME.fullmatch(each) for each in values if each):
+    values = frozenset(part.strip() for part in (term["listed"] if term["within"] else term["value"]).split(","))
+    if not all(_NAME.fullmatch(value) for value in values if value):
         return None
     return Requirement(key, "notin" if sign in ("!=", "notin") else "in", values)
 

@@ -146,7 +146,7 @@ class ObjectStore:
     def __init__(self, resources: Sequence[Resource], history: int = 50_000, begun_at: int = 1) -> None:
         self.resources = tuple(resources)
         self.version = begun_at
-        stored = [each.plural for each in resources if each.listing is None]
+        stored = [resource.plural for resource in resources if resource.listing is None]
         self._collections = {plural: _Collection(history, begun_at if begun_at > 1 else 0) for plural in stored}
 
     def put(self, plural: str, namespace: str, name: str, snapshot: Snapshot) -> int:
@@ -177,14 +177,20 @@ class ObjectStore:
     def get(self, resource: Resource, namespace: str, name: str) -> ObjectVersion | None:
         """The current version of an object; none if it does not exist."""
         if resource.listing is not None:
-            return next((each for each in _computed(resource, namespace) if each.name == name), None)
+            return next(
+                (object_version for object_version in _computed(resource, namespace) if object_version.name == name),
+                None,
+            )
         return self._collections[resource.plural].objects.get(f"{namespace}/{name}" if namespace else name)
 
     def objects(self, resource: Resource, namespace: str = "", start: str = "") -> list[ObjectVersion]:
         """The current objects in order of keys, from the key `start`; of one namespace if given."""
         if resource.listing is not None:
             computed = _computed(resource, namespace)
-            return sorted((each for each in computed if each.key >= start), key=lambda each: each.key)
+            return sorted(
+                (object_version for object_version in computed if object_version.key >= start),
+                key=lambda each: each.key,
+            )
         collection = self._collections[resource.plural]
         objects = collection.objects
         return [objects[key] for key in _stretch(collection.keys(), namespace, start)]

@@ -67,9 +67,13 @@ async def _existing(store: ObjectStore, options: ListOptions, lines: "_Lines") -
     """The current objects as ``ADDED`` events."""
     selection = options.selection
     version = store.version
-    existing = [each for each in store.objects(selection.resource, selection.namespace) if selection.matches(each)]
+    existing = [
+        object_version
+        for object_version in store.objects(selection.resource, selection.namespace)
+        if selection.matches(object_version)
+    ]
     for first in range(0, len(existing), _BATCH):
-        yield b"".join(lines.event("ADDED", each) for each in existing[first : first + _BATCH])
+        yield b"".join(lines.event("ADDED", object_version) for object_version in existing[first : first + _BATCH])
         await asyncio.sleep(0)  # lets other requests run: rendering many objects takes long
     if options.initial_events and options.bookmarks:
         yield lines.bookmark(selection, version, initial_events_end=True)

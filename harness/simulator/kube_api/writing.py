@@ -36,14 +36,14 @@ class Target:
     """
 
     def __init__(self, store: ObjectStore, resource: Resource, namespace: str, name: str) -> None:
-        found = store.get(resource, namespace, name)
-        if found is None:
+        object_version = store.get(resource, namespace, name)
+        if object_version is None:
             raise not_found(resource, name)
         self.store = store
         self.resource = resource
         self.namespace = namespace
         self.name = name
-        self.version = found
+        self.version = object_version
 
     def document(self) -> Document:
         """The object as seen by clients."""
@@ -68,7 +68,7 @@ def delete(target: Target, actions: Actions, query: Mapping[str, str], options: 
     resource, name = target.resource, target.name
     policy = options.get("propagationPolicy") or query.get("propagationPolicy")
     if policy and policy not in _PROPAGATIONS:
-        allowed = ", ".join(f'"{each}"' for each in (*_PROPAGATIONS, "nil"))
+        allowed = ", ".join(f'"{propagation}"' for propagation in (*_PROPAGATIONS, "nil"))
         why = f'Unsupported value: "{policy}": supported values: {allowed}'
         raise invalid("meta.k8s.io", "DeleteOptions", "", "propagationPolicy", why, cause="FieldValueNotSupported")
     _check_preconditions(target, options.get("preconditions") or {})

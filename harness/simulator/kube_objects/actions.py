@@ -241,7 +241,7 @@ def _check_container(container: Mapping[str, Any]) -> None:
         ValueError: wrong type.
     """
     arguments, environment = container.get("args") or [], container.get("env") or []
-    if not isinstance(arguments, list) or not all(isinstance(each, str) for each in arguments):
+    if not isinstance(arguments, list) or not all(isinstance(argument, str) for argument in arguments):
         raise ValueError("args must be a list of strings")
     if not isinstance(environment, list) or not all(_is_variable(each) for each in environment):
         raise ValueError("env must be a list of names with values")

@@ -38,7 +38,7 @@ class ArgoObjects:
         self._view = view
         self._argo, self._controller = view.platform.argo, view.platform.controller
         self._store = view.store
-        self._types: Mapping[str, Resource] = {each.kind: each for each in view.store.resources}
+        self._types: Mapping[str, Resource] = {resource.kind: resource for resource in view.store.resources}
         self._said: set[tuple[str, ...]] = set()  # fields that are ignored: each combination is named once
         self._argo.use(self, self._today)
 
@@ -105,8 +105,12 @@ class ArgoObjects:
 
     def read_map(self, namespace: str, name: str) -> Labelled | None:
         """See `Objects.read_map`."""
-        found = self._store.get(self._types["ConfigMap"], namespace, name)
-        shown: Any = found.snapshot if found is not None and isinstance(found.snapshot, dict) else None
+        object_version = self._store.get(self._types["ConfigMap"], namespace, name)
+        shown: Any = (
+            object_version.snapshot
+            if object_version is not None and isinstance(object_version.snapshot, dict)
+            else None
+        )
         return (shown["metadata"].get("labels") or {}, shown.get("data") or {}) if shown is not None else None
 
     def write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:
@@ -117,8 +121,10 @@ class ArgoObjects:
     def template(self, namespace: str, scope: str, name: str) -> Mapping[str, Any] | None:
         """See `Objects.template`."""
         kind = "ClusterWorkflowTemplate" if scope == CLUSTER else "WorkflowTemplate"
-        found = self._store.get(self._types[kind], "" if scope == CLUSTER else namespace, name)
-        spec: Mapping[str, Any] | None = found.manifest(self._types[kind])["spec"] if found is not None else None
+        object_version = self._store.get(self._types[kind], "" if scope == CLUSTER else namespace, name)
+        spec: Mapping[str, Any] | None = (
+            object_version.manifest(self._types[kind])["spec"] if object_version is not None else None
+        )
         return spec
 
     def _check(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
@@ -155,8 +161,8 @@ class ArgoObjects:
 
     def _tick(self, namespace: str, name: str, uid: str) -> None:
         """Start a CronWorkflow's workflow if one is due in this minute."""
-        found = self._store.get(self._types["CronWorkflow"], namespace, name)
-        document = found.manifest(self._types["CronWorkflow"]) if found is not None else {}
+        object_version = self._store.get(self._types["CronWorkflow"], namespace, name)
+        document = object_version.manifest(self._types["CronWorkflow"]) if object_version is not None else {}
         if not document or document["metadata"]["uid"] != uid:
             return
         loop, spec = self._view.platform.loop, document["spec"]

@@ -67,7 +67,7 @@ _STORE_KEYS = "mlpipeline-minio-artifact"
 def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int], ...]:
     """The installed components with their replicas: the cluster's own, and hetida designer or Kubeflow Pipelines."""
     if profile.hetida is None:
-        return tuple((each, 1) for each in (*_pipelines(profile, store), *_clusters_own(profile)))
+        return tuple((component, 1) for component in (*_pipelines(profile, store), *_clusters_own(profile)))
     runtime = profile.hetida.runtime
     cores = _RUNTIME_SHARE * runtime.cores * runtime.nodes / runtime.replicas
     return (
@@ -80,7 +80,7 @@ def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int
         ),
         (Component("hetida-designer-backend", "hetida/designer-backend:0.9.8", 250, 500 * _MI), 1),
         (Component("hetida-designer-db", "postgres:15", 100, 256 * _MI), 1),
-        *((each, 1) for each in _clusters_own(profile)),
+        *((component, 1) for component in _clusters_own(profile)),
     )  # fmt: skip
 
 

@@ -77,9 +77,9 @@ def limits(throttler: Throttler) -> dict[str, str]:
 
 def _status(status: AutoscalerStatus, calendar: Calendar) -> str:
     """The status text of cluster-autoscaler since 1.30 (its package clusterstate/api)."""
-    groups = [_group(each) for each in status.groups]
-    registered = [each["health"]["nodeCounts"]["registered"] for each in groups]
-    growing = any(each["scaleUp"] == _GROWS for each in groups)
+    groups = [_group(group) for group in status.groups]
+    registered = [group["health"]["nodeCounts"]["registered"] for group in groups]
+    growing = any(group["scaleUp"] == _GROWS for group in groups)
     document = {
         "time": calendar.stamp(status.at),
         "autoscalerStatus": "Running",

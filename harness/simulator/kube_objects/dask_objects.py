@@ -71,12 +71,14 @@ class DaskObjects:
         """
         if plural not in {CLUSTERS, GROUPS, AUTOSCALERS}:
             return False
-        found = self._operator.clusters.get((namespace, name.removesuffix("-default") if plural == GROUPS else name))
+        dask_cluster = self._operator.clusters.get(
+            (namespace, name.removesuffix("-default") if plural == GROUPS else name)
+        )
         replicas = (patch.get("spec") or {}).get("worker", {}).get("replicas")
-        if found is None or patch != {"spec": {"worker": {"replicas": replicas}}} or not _is_count(replicas):
+        if dask_cluster is None or patch != {"spec": {"worker": {"replicas": replicas}}} or not _is_count(replicas):
             message = f'{plural} "{name}" is forbidden: the simulated platform only changes spec.worker.replicas'
             raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
-        self._operator.scale(found, replicas)
+        self._operator.scale(dask_cluster, replicas)
         return True
 
     def delete(self, plural: str, namespace: str, name: str) -> bool:
@@ -85,9 +87,9 @@ class DaskObjects:
             self._operator.remove(self._operator.clusters[namespace, name])
         elif plural == AUTOSCALERS:
             shown = self._manifest_of(AUTOSCALERS, namespace, name)
-            found = self._operator.clusters.get((namespace, str(shown["spec"]["cluster"])))
-            if found is not None:
-                found.bounds = None
+            dask_cluster = self._operator.clusters.get((namespace, str(shown["spec"]["cluster"])))
+            if dask_cluster is not None:
+                dask_cluster.bounds = None
             self._store.delete(plural, namespace, name)
         return plural in {CLUSTERS, AUTOSCALERS}
 
@@ -104,48 +106,50 @@ class DaskObjects:
             raise ValueError(f"spec.worker.replicas: Invalid value: must be an integer from 0 to {_MOST_WORKERS}")
         if dry:
             return
-        if not any(each.name == namespace for each in self._store.objects(self._type("namespaces"))):
+        if not any(
+            object_version.name == namespace for object_version in self._store.objects(self._type("namespaces"))
+        ):
             self._store.put("namespaces", "", namespace, render_namespace(namespace, self._view.calendar.stamp))
         self._operator.add(DaskCluster(document, self._view.platform.loop.now, replicas))
 
     def _adapt(self, namespace: str, document: Manifest, *, dry: bool) -> None:
         spec = document["spec"]
-        found = self._demand_cluster(namespace, str(spec["cluster"]))
+        dask_cluster = self._demand_cluster(namespace, str(spec["cluster"]))
         least, most = spec["minimum"], spec["maximum"]
         if not _is_count(least) or not _is_count(most):
             raise ValueError(f"spec.minimum and spec.maximum must be integers from 0 to {_MOST_WORKERS}")
         if not dry:
             self._store.put(AUTOSCALERS, namespace, document["metadata"]["name"], document)
-            self._operator.adapt(found, least, most)
+            self._operator.adapt(dask_cluster, least, most)
 
     def _run(self, resource: Resource, namespace: str, document: Manifest, *, dry: bool) -> None:
         labels = document["metadata"].get("labels") or {}
         if labels.get(COMPONENT) != STAGE:
             raise not_creatable(resource)
-        found = self._demand_cluster(namespace, str(labels.get(CLUSTER)))
+        dask_cluster = self._demand_cluster(namespace, str(labels.get(CLUSTER)))
         spec, name = document["spec"], document["metadata"]["name"]
         pod = pods.make(name, namespace, spec, labels, self._view.platform.profile.priority_classes)
         lengths = lengths_of(pods.container_of(spec).get("args") or (), self._random)
         if refusal := self._view.platform.controller.quotas.of(namespace).refusal(pod):
             raise ApiError(403, "Forbidden", refusal, {"name": name, "kind": "pods"})
         if not dry:
-            self._operator.run(found, pod, spec, lengths)
+            self._operator.run(dask_cluster, pod, spec, lengths)
 
     def _demand_cluster(self, namespace: str, name: str) -> DaskCluster:
-        found = self._operator.clusters.get((namespace, name))
-        if found is None:
+        dask_cluster = self._operator.clusters.get((namespace, name))
+        if dask_cluster is None:
             raise ApiError(404, "NotFound", f'{CLUSTERS}.{API} "{name}" not found', {"name": name, "kind": CLUSTERS})
-        return found
+        return dask_cluster
 
     # --- what the API shows -----------------------------------------------------------------------------------------
 
     def _type(self, plural: str) -> Resource:
-        return next(each for each in self._store.resources if each.plural == plural)
+        return next(resource for resource in self._store.resources if resource.plural == plural)
 
     def _manifest_of(self, plural: str, namespace: str, name: str) -> Manifest:
-        found = self._store.get(self._type(plural), namespace, name)
-        assert found is not None
-        return found.manifest(self._type(plural))
+        object_version = self._store.get(self._type(plural), namespace, name)
+        assert object_version is not None
+        return object_version.manifest(self._type(plural))
 
     def _changed(self, found: DaskCluster) -> None:
         """Store a cluster's new state with that of its worker group, or remove all that belongs to it."""
@@ -196,16 +200,19 @@ class DaskObjects:
         return {"metadata": about, "spec": spec, "status": status}
 
     def _deployments_of(self, found: DaskCluster) -> Iterable[tuple[str, str]]:
-        return ((DEPLOYMENTS, each) for each in self._deployments.get(found, ()))
+        return ((DEPLOYMENTS, deployment) for deployment in self._deployments.get(found, ()))
 
     def _belonging(self, found: DaskCluster) -> Iterable[tuple[str, str]]:
         """The objects of a cluster in the store, itself first: (plural, name)."""
         yield CLUSTERS, found.name
         for plural in (GROUPS, AUTOSCALERS):
             resource = self._type(plural)
-            for each in tuple(self._store.objects(resource)):
-                if each.namespace == found.namespace and each.manifest(resource)["spec"]["cluster"] == found.name:
-                    yield plural, each.name
+            for object_version in tuple(self._store.objects(resource)):
+                if (
+                    object_version.namespace == found.namespace
+                    and object_version.manifest(resource)["spec"]["cluster"] == found.name
+                ):
+                    yield plural, object_version.name
 
 
 def _reference(found: DaskCluster) -> Manifest:
@@ -239,7 +246,9 @@ def lengths_of(arguments: Iterable[object], random: Random) -> list[float]:
     Raises:
         ValueError: they do not say so, or something impossible.
     """
-    given = dict(str(each).removeprefix("--").split("=", 1) for each in arguments if str(each).startswith("--"))
+    given = dict(
+        str(argument).removeprefix("--").split("=", 1) for argument in arguments if str(argument).startswith("--")
+    )
     tasks, mean_s, variation = int(given["tasks"]), float(given["task-s"]), float(given["variation"])
     if not (0 < tasks <= _MOST_TASKS and 0 <= mean_s <= _MOST_TASK_S and 0 <= variation <= 1):
         raise ValueError("args: the stage's tasks, task-s or variation are out of bounds")

@@ -74,7 +74,7 @@ class EventLog:
             self._combined.pop((name, reason), None)
 
     def _of_node(self, about: Subject, told: Told, node: Node, at: float) -> None:
-        """An event about a workflow's node; one that stands for many is written again."""
+        """An event about a workflow's node; one that represents many is written again."""
         annotations = {
             "workflows.argoproj.io/node-id": node_id(about.name + node.path, about.name),
             "workflows.argoproj.io/node-name": about.name + node.path,

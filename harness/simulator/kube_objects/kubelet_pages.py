@@ -61,19 +61,19 @@ class Kubelet:
     def cadvisor(self) -> str:
         """``/metrics/cadvisor``: the node as the root, pods and containers as groups below it."""
         groups = list(self._cgroups())
-        memory = [(each.labels, int(each.memory)) for each in groups]
+        memory = [(group.labels, int(group.memory)) for group in groups]
         in_use = "Current memory usage in bytes, including all memory regardless of when it was accessed"
         families: list[Family] = [
             ("container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.",
-             [({**each.labels, "cpu": "total"}, each.core_s) for each in groups]),
+             [({**group.labels, "cpu": "total"}, group.core_s) for group in groups]),
             ("container_cpu_cfs_periods_total", "counter", "Number of elapsed enforcement period intervals.",
-             [(each.labels, each.cfs[0]) for each in groups if each.cfs]),
+             [(group.labels, group.cfs[0]) for group in groups if group.cfs]),
             ("container_cpu_cfs_throttled_periods_total", "counter", "Number of throttled period intervals.",
-             [(each.labels, each.cfs[1]) for each in groups if each.cfs]),
+             [(group.labels, group.cfs[1]) for group in groups if group.cfs]),
             ("container_memory_usage_bytes", "gauge", in_use, memory),
             ("container_memory_working_set_bytes", "gauge", "Current working set in bytes.", memory),
             ("container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds.",
-             [(each.labels, each.started) for each in groups]),
+             [(group.labels, group.started) for group in groups]),
             ("machine_cpu_cores", "gauge", "Number of logical CPU cores.", [(self._machine(), self._node.pool.cpu)]),
             ("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.",
              [(self._machine(), int(self._node.pool.memory))]),
@@ -126,7 +126,8 @@ class Kubelet:
             "podRef": {"name": pod.name, "namespace": pod.namespace, "uid": self._uid(pod)},
             "startTime": started,
             "containers": [
-                {"name": each.name, "startTime": started, **self._amounts(each)} for each in used.containers
+                {"name": container.name, "startTime": started, **self._amounts(container)}
+                for container in used.containers
             ],
             **self._amounts(used),
             **({"volume": volumes} if volumes else {}),

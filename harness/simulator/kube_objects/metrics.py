@@ -162,7 +162,7 @@ def minio(platform: Platform) -> str:
 def mysqld(platform: Platform) -> str:
     """MySQL behind a mysqld_exporter, whose own query is one of those that it counts."""
     database = platform.server.database
-    errors: list[Series] = [({"error": each}, database.refused * (each == "max_connections")) for each in _ERRORS]
+    errors: list[Series] = [({"error": error}, database.refused * (error == "max_connections")) for error in _ERRORS]
     return written([
         ("mysql_up", "gauge", "Whether the MySQL server is up.", [({}, 1)]),
         ("mysql_global_status_threads_connected", "gauge", _STATUS, [({}, database.connected)]),

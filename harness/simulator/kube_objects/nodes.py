@@ -131,7 +131,7 @@ def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
     heard = stamp(node.heard)
     if node.unreachable is not None:
         silent = {**_SILENT, "lastHeartbeatTime": heard, "lastTransitionTime": stamp(node.unreachable)}
-        return [{"type": kind, **silent} for kind in (*(each[0] for each in _PROBLEMS), "Ready")]
+        return [{"type": kind, **silent} for kind in (*(problem[0] for problem in _PROBLEMS), "Ready")]
     since = stamp(node.created)
     conditions = [
         {"type": kind, "status": "False", "reason": reason, "message": message} for kind, reason, message in _PROBLEMS
@@ -149,8 +149,10 @@ def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
     if node.words is not None:
         kind, status = _told(node.words.reason)
         stated = {"type": kind, "status": status, "reason": node.words.reason, "message": node.words.message}
-        conditions = [each for each in conditions if each["type"] != kind] + ([stated] if kind != "Ready" else [])
+        conditions = [condition for condition in conditions if condition["type"] != kind] + (
+            [stated] if kind != "Ready" else []
+        )
         ready = stated if kind == "Ready" else ready
-    stamped = [{**each, "lastHeartbeatTime": heard, "lastTransitionTime": since} for each in conditions]
+    stamped = [{**condition, "lastHeartbeatTime": heard, "lastTransitionTime": since} for condition in conditions]
     changed = since if node.ready is None else stamp(node.ready)
     return [*stamped, {**ready, "lastHeartbeatTime": heard, "lastTransitionTime": changed}]

@@ -35,7 +35,7 @@ def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
 
 def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
     """The status in the pod's manifest."""
-    if pod.disrupted == DISRUPTED_BY_GC:  # nobody knows how its containers ended: only the phase tells that it did
+    if pod.disrupted == DISRUPTED_BY_GC:  # nobody knows how its containers ended: only the phase shows that it did
         pod = pod._replace(finished=None)
     requests = pod.shape.cpu or pod.shape.memory
     status: Manifest = {

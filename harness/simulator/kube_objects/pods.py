@@ -190,8 +190,8 @@ def _amounts(cpu: int, memory: int) -> Manifest:
 
 def _tolerations(pod: PodSnapshot) -> list[Manifest]:
     given = [
-        {name: value for name, value in zip(("key", "operator", "value", "effect"), each, strict=True) if value}
-        for each in pod.shape.tolerations
+        {name: value for name, value in zip(("key", "operator", "value", "effect"), toleration, strict=True) if value}
+        for toleration in pod.shape.tolerations
     ]
     usual = [
         {"effect": "NoExecute", "key": f"node.kubernetes.io/{key}", "operator": "Exists", "tolerationSeconds": 300}

@@ -94,7 +94,7 @@ class NodeSnapshot(NamedTuple):
     images: tuple[str, ...]
     heard: float  # time of its kubelet's last report
     unreachable: float | None  # since when it counts as lost
-    words: Words | None  # what it states beside its usual conditions
+    words: Words | None  # what it states in addition to its usual conditions
 
 
 class Subject(NamedTuple):
@@ -118,7 +118,7 @@ class Worded(NamedTuple):
 
 
 class EventSnapshot(NamedTuple):
-    """A Kubernetes event. `host` is the node, for events from a kubelet; it happened so many `times` since `first`."""
+    """A Kubernetes event. `host` is the node, for events from a kubelet; it happened `times` times since `first`."""
 
     name: str
     about: Subject

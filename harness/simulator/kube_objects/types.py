@@ -53,7 +53,7 @@ def resource_types(
         ),
         events,
         resources.namespaces(**shown(dict, "status.phase")),
-        *(each(**shown(dict)) for each in _AS_MANIFESTS),
+        *(manifest(**shown(dict)) for manifest in _AS_MANIFESTS),
         resources.config_maps(
             **shown(lambda found: found if isinstance(found, dict) else render_autoscaler_status(found, calendar))
         ),

@@ -83,9 +83,9 @@ class Meter:
             pod.namespace,
             pod.name,
             pod_labels(pod_snapshot(pod, "")),
-            cpu=sum(each.cpu for each in containers),
-            core_s=sum(each.core_s for each in containers) + self._mains.get(pod.name, 0.0),
-            memory=sum(each.memory for each in containers),
+            cpu=sum(container.cpu for container in containers),
+            core_s=sum(container.core_s for container in containers) + self._mains.get(pod.name, 0.0),
+            memory=sum(container.memory for container in containers),
             at=now,
             containers=containers,
         )
@@ -95,14 +95,17 @@ class Meter:
         now = self._platform.loop.now
         aside = self._left[node.name] + sum(self._aside(pod, now) for pod in node.pods.values())
         core_s = _NODE_CPU * (now - (node.ready or 0.0)) + node.processor.work + aside
-        memory = _NODE_MEMORY + sum(each.memory for pod in _running(node) for each in self._containers(pod, now))
+        memory = _NODE_MEMORY + sum(
+            container.memory for pod in _running(node) for container in self._containers(pod, now)
+        )
         return Usage("", node.name, node.labels, self.cores(node), core_s, memory, now)
 
     def cores(self, node: Node) -> float:
         """Cores in use on a node."""
         now = self._platform.loop.now
         return min(
-            node.pool.cpu, _NODE_CPU + sum(each.cpu for pod in _running(node) for each in self._containers(pod, now))
+            node.pool.cpu,
+            _NODE_CPU + sum(container.cpu for pod in _running(node) for container in self._containers(pod, now)),
         )
 
     def main_ended(self, pod: Pod) -> None:
@@ -180,5 +183,5 @@ def render_node(usage: Usage, calendar: Calendar) -> dict[str, Any]:
 
 def render_pod(usage: Usage, calendar: Calendar) -> dict[str, Any]:
     """The PodMetrics manifest of a pod's usage."""
-    containers = [{"name": each.name, "usage": _amounts(each)} for each in usage.containers]
+    containers = [{"name": container.name, "usage": _amounts(container)} for container in usage.containers]
     return _measured(usage, calendar) | {"containers": containers}

@@ -111,7 +111,7 @@ class KubernetesView:
         for pool in platform.profile.pools:
             self._pool_changed(pool)
         own = platform.profile.namespace
-        for name in (*NAMESPACES, own, *(each.namespace for each in platform.profile.tenants)):
+        for name in (*NAMESPACES, own, *(tenant.namespace for tenant in platform.profile.tenants)):
             self.store.put("namespaces", "", name, render_namespace(name, self.calendar.stamp))
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
@@ -268,7 +268,9 @@ class KubernetesView:
 
     def answers(self, namespace: str, name: str) -> bool:
         """Whether a service has a ready pod; true for a name that is no service's."""
-        its = next((each for each in self._services if (each.namespace, each.name) == (namespace, name)), None)
+        its = next(
+            (service for service in self._services if (service.namespace, service.name) == (namespace, name)), None
+        )
         return its is None or not its.component or self.deployments[its.component].ready > 0
 
     def node_usage(self) -> Listed:

@@ -16,7 +16,7 @@ from harness.simulator.workflows.nodes import POD, Node, nodes_of
 
 _ARGO = "workflows.argoproj.io/"
 CONTROLLER = "workflow-controller"
-# client-go writes so many similar events of one object one by one, and the following into one.
+# client-go writes this many similar events of one object one by one, and the following into one.
 _SINGLE = 9
 COMBINED = "(combined from similar events): "
 _SAID = {
@@ -167,7 +167,7 @@ def _node(workflow: str, node: Node, nodes: dict[str, Node], below: frozenset[st
     given = {
         "boundaryID": node_id(workflow + node.within, workflow) if node.within is not None else None,
         "message": node.message or None,
-        "children": [node_id(workflow + each, workflow) for each in node.children] or None,
+        "children": [node_id(workflow + child, workflow) for child in node.children] or None,
         "outboundNodes": [node_id(workflow + each, workflow) for each in node.outbound] or None,
         "nodeFlag": dict(node.flag) if node.flag is not None else None,
         "hostNodeName": node.host or None,
@@ -196,7 +196,7 @@ def _below(nodes: dict[str, Node]) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for path, node in reversed(nodes.items()):  # a node comes before those that follow it
         own = frozenset({path} if node.type in _COUNTED else ())
-        found[path] = own.union(*(found.get(each, own) for each in node.children))
+        found[path] = own.union(*(found.get(child, own) for child in node.children))
     return found
 
 
@@ -231,7 +231,7 @@ class WorkflowEvents:
     def forget(self, name: str) -> list[str]:
         """A workflow was removed; returns the reasons of its events."""
         self._phases.pop(name, None)
-        keys = [each for each in self._counts if each[0] == name]
+        keys = [count for count in self._counts if count[0] == name]
         for key in keys:
             del self._counts[key]
         return [reason for _, reason in keys]

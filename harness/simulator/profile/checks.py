@@ -47,7 +47,7 @@ def _problems(profile: Profile) -> Iterator[Problem]:
     yield from _of_tenants(profile)
     yield from _of_queues(profile)
     if profile.hetida is not None:
-        yield from _repeated("hetida.adapters[{}].id", "adapters", [each.id for each in profile.hetida.adapters])
+        yield from _repeated("hetida.adapters[{}].id", "adapters", [adapter.id for adapter in profile.hetida.adapters])
 
 
 def _of_tenants(profile: Profile) -> Iterator[Problem]:
@@ -61,14 +61,14 @@ def _of_tenants(profile: Profile) -> Iterator[Problem]:
 
 
 def _of_queues(profile: Profile) -> Iterator[Problem]:
-    yield from _repeated("queues[{}].name", "queues", [each.name for each in profile.queues])
-    known = {profile.namespace, *(each.namespace for each in profile.tenants)}
+    yield from _repeated("queues[{}].name", "queues", [cluster_queue.name for cluster_queue in profile.queues])
+    known = {profile.namespace, *(tenant.namespace for tenant in profile.tenants)}
     led: list[str] = []
     for index, queue in enumerate(profile.queues):
-        if unknown := [each for each in queue.tenants if each not in known]:
+        if unknown := [tenant for tenant in queue.tenants if tenant not in known]:
             hint = f"the namespaces of runs are: {', '.join(sorted(known))}"
             yield Problem(f"queues[{index}].tenants", f"there is no namespace '{unknown[0]}'", hint)
-        if twice := [each for each in queue.tenants if each in led]:
+        if twice := [tenant for tenant in queue.tenants if tenant in led]:
             yield Problem(
                 f"queues[{index}].tenants", f"'{twice[0]}' has a queue already", "give each namespace one queue"
             )

@@ -16,7 +16,7 @@ _BUILT_IN = files("harness.simulator.profile") / "built_in"
 def built_in() -> dict[str, str]:
     """Names and titles of the built-in profiles."""
     titles = {}
-    for entry in sorted(_BUILT_IN.iterdir(), key=lambda each: each.name):
+    for entry in sorted(_BUILT_IN.iterdir(), key=lambda path: path.name):
         if entry.name.endswith(".yaml"):
             (document,) = reading.parse_yaml(entry.read_text(encoding="utf-8"), entry.name)
             titles[entry.name.removesuffix(".yaml")] = str(document.get("title", ""))

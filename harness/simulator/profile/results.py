@@ -9,7 +9,7 @@ from harness.simulator.profile.settings import Profile, Step
 _HINT = "write it as steps.NAME=VALUE:SHARE, such as steps.flip-coin=heads:0.5, or steps.NAME.OUTPUT=VALUE"
 _USUAL = ("result", "Output")  # what Argo and KFP call the only output of a step
 _PARTS = 100  # a share is a number of these
-ANY_OTHER = ""  # stands for the values that are not named
+ANY_OTHER = ""  # means the values that are not named
 
 
 def with_results(profile: Profile, texts: list[str]) -> Profile:
@@ -24,7 +24,7 @@ def with_results(profile: Profile, texts: list[str]) -> Profile:
         task, _, output = name.partition(".")
         if kind not in {"steps", "tasks"} or not task or not values:
             raise ConfigError(f"--result: '{text[:80]}' names no step and value", _HINT)
-        model = next((each for each in profile.steps if fnmatchcase(task, each.match)), Step())
+        model = next((step for step in profile.steps if fnmatchcase(task, step.match)), Step())
         results = {**model.results, **dict.fromkeys((output,) if output else _USUAL, _weighted(values))}
         profile = replace(profile, steps=(replace(model, match=task, results=results), *profile.steps))
     return profile
@@ -32,7 +32,7 @@ def with_results(profile: Profile, texts: list[str]) -> Profile:
 
 def _weighted(text: str) -> tuple[str, ...]:
     """Values, each as often as its share of a hundred; those without a share have equal parts of the rest."""
-    pairs = [(value.strip(), share) for value, _, share in (each.partition(":") for each in text.split(","))]
+    pairs = [(value.strip(), share) for value, _, share in (part.partition(":") for part in text.split(","))]
     try:
         shares = [float(share) if share else None for _, share in pairs]
     except ValueError:

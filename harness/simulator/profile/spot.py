@@ -50,7 +50,7 @@ class Eviction:
     at: tuple[Seconds, ...] = ()  # a script: at each instant, the oldest machine is taken back
     returns: DurationAmount | None = None  # after an eviction, the cloud has no machine of the pool for so long
     max_price: Annotated[float, ABOVE_0] | None = None  # above it, machines are taken back and none are given
-    prices: PriceSeries = PriceSeries()  # a CSV file with the columns at and price, beside the profile
+    prices: PriceSeries = PriceSeries()  # a CSV file with the columns at and price, in the profile's folder
 
     @property
     def of_cloud(self) -> Cloud:

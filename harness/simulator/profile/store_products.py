@@ -48,7 +48,7 @@ class Installed:
 
 
 INSTALLED: Mapping[StoreProduct, Installed] = {
-    # SeaweedFS tells its clients nothing about volumes: "no free volumes left" appears only in the filer's log
+    # SeaweedFS reports nothing about volumes to its clients: "no free volumes left" appears only in the filer's log
     # (github.com/seaweedfs/seaweedfs, issues 1865 and 1705).
     StoreProduct.SEAWEEDFS: Installed(
         "seaweedfs", "seaweedfs", "seaweedfs-pvc", "chrislusf/seaweedfs:4.00", 64, 256 * _MI,

@@ -200,7 +200,7 @@ class _Builder:
 
     def _add(self, plan: Plan, needs: list[int]) -> int:
         if len(self._plans) >= _MOST_PODS:
-            why = f"the pipeline has more than {_MOST_PODS:,} pods, and the simulated platform runs at most so many"
+            why = f"the pipeline has more than {_MOST_PODS:,} pods, more than the simulated platform runs"
             raise ConfigError(why, "shorten its loops or split it")
         self._plans.append(plan if plan.template else replace(plan, template=TEMPLATES.get(plan.role, "")))
         self._needs.append(needs)
@@ -228,7 +228,7 @@ class _Builder:
 
     def _task(self, name: str, task: Spec, ends: Mapping[str, int], pipeline: _Place) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
-        needs = [pipeline.parent, *(ends[each] for each in dependencies(task))]
+        needs = [pipeline.parent, *(ends[dependency] for dependency in dependencies(task))]
         policy: Spec = task.get("triggerPolicy", {})
         always = policy.get("strategy") == "ALL_UPSTREAM_TASKS_COMPLETED"
         types: Spec = component.get("inputDefinitions", {}).get("parameters", {})
@@ -304,7 +304,7 @@ class _Builder:
         varies = [source.name for _, source in ordered if isinstance(source, Given)]
         inputs = [(name, each.value if isinstance(each, Known) else type(each).__name__) for name, each in ordered]
         upstream: list[str] = []
-        for plan in (self._plans[each] for index in needs for each in (self._within(index) or (index,))):
+        for plan in (self._plans[value] for index in needs for value in (self._within(index) or (index,))):
             upstream.append(plan.cache_key or plan.path)
             varies += plan.varies
         text = json.dumps([self._pipeline, executor, inputs, upstream], sort_keys=True, default=str)

@@ -81,11 +81,11 @@ class Node:
     @property
     def attempts(self) -> list[str]:
         """The paths of the attempts at it, if it may be retried; hooks are its children, too."""
-        return [each for each in self.children if each.startswith(f"{self.path}(")] if self.type == RETRY else []
+        return [child for child in self.children if child.startswith(f"{self.path}(")] if self.type == RETRY else []
 
 
 def of_pod(pod: Pod, *, ended: bool) -> dict[str, Any]:
-    """The fields of a node that its pod tells; `ended` is whether the controller knows its end."""
+    """The fields of a node that come from its pod; `ended` is whether the controller knows its end."""
     fields: dict[str, Any] = {"ran": pod.started, "host": pod.node.name if pod.node is not None else ""}
     return {**fields, "exit_code": pod.exit_code, "used": _used(pod)} if ended else fields
 
@@ -93,7 +93,7 @@ def of_pod(pod: Pod, *, ended: bool) -> dict[str, Any]:
 def close_groups(nodes: list[Node]) -> list[Node]:
     """The same nodes; those of groups that have ended note the last ones in them."""
     by_path = {node.path: node for node in nodes}
-    tries = {each for node in nodes for each in node.attempts}
+    tries = {attempt for node in nodes for attempt in node.attempts}
     for node in nodes:
         group = by_path.get(node.within) if node.within is not None else None
         if group is None or group.finished is None or node.path in tries:
@@ -280,7 +280,7 @@ def _unwrapped(nodes: list[Node]) -> list[Node]:
     found = []
     for node in nodes:
         if node.type != RETRY:
-            children = dict.fromkeys(each.replace("(0)", "") for each in node.children)
+            children = dict.fromkeys(child.replace("(0)", "") for child in node.children)
             within = node.within and node.within.replace("(0)", "")
             path = node.path.replace("(0)", "")
             found.append(replace(node, path=path, within=within, children=list(children)))

@@ -66,7 +66,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What the names in a condition stand for; see `harness.simulator.engine.expressions.Scope`."""
+    """What the names in a condition refer to; see `harness.simulator.engine.expressions.Scope`."""
 
     names: Mapping[str, Source]
     read: Read
@@ -82,7 +82,7 @@ class _Reading:
 
 
 Spec = Mapping[str, Any]
-_UNKNOWN = -1  # stands for the step of an output without a known step
+_UNKNOWN = -1  # the step of an output without a known step
 
 
 def dependencies(task: Spec) -> list[str]:
@@ -219,8 +219,8 @@ def placed(platform: Spec, scope: Mapping[str, Source], given: Mapping[str, obje
 
     tolerations = [
         inner
-        for each in platform.get("tolerations", ())
-        for inner in (_tolerations(read(_TOLERATION, each)) if _TOLERATION in each else (each,))
+        for toleration in platform.get("tolerations", ())
+        for inner in (_tolerations(read(_TOLERATION, toleration)) if _TOLERATION in toleration else (toleration,))
     ]
     affinity = [
         term

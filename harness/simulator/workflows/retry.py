@@ -46,7 +46,7 @@ class RetryStrategy:
     expression: str = ""
 
     def allows(self, attempts: int) -> bool:
-        """Whether its number allows another attempt after so many."""
+        """Whether its limit allows another attempt after that many."""
         return self.limit is None or attempts <= self.limit
 
     def covers(self, state: str) -> bool:
@@ -54,7 +54,7 @@ class RetryStrategy:
         return state in _REPEATED[self.policy]
 
     def pause_s(self, attempts: int) -> float:
-        """Seconds from the end of the latest of so many attempts to the next one."""
+        """Seconds from the end of the latest of that many attempts to the next one."""
         try:
             return min(self.backoff_s * self.factor ** (attempts - 1), self.cap_s)
         except OverflowError:

@@ -23,7 +23,7 @@ class Steps:
 
     A step's duration is its compute time on an idle node. It grows if the CPU limit is below the step's usage, or if
     the node's pods demand more cores than it has. KFP's launcher reads inputs and writes outputs within ``main``, so
-    that only its log tells transfers from the computation.
+    that only its log distinguishes transfers from the computation.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class Steps:
         """The first model that matches the task's name; the default model if none does."""
         model = self._matched.get(task)
         if model is None:
-            found = (each for each in self.models if fnmatchcase(task, each.match))
-            model = self._matched[task] = next(found, None) or StepModel()
+            steps = (step for step in self.models if fnmatchcase(task, step.match))
+            model = self._matched[task] = next(steps, None) or StepModel()
         return model
 
     def shape(self, plan: Plan) -> Shape:
@@ -75,8 +75,8 @@ class Steps:
         plan = workflow.graph.plans[pod.index]
         if plan.container.serves:
             return
-        for each in plan.reads:
-            step = workflow.steps[each]
+        for value in plan.reads:
+            step = workflow.steps[value]
             if step is not None:
                 size += step.output
         if size:

@@ -89,7 +89,7 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
         raise ConfigError("no workflow to run", "give --workflow FILE, or --from workflowtemplate/NAME")
     path = Path(texts["workflow"]) if texts["workflow"] else EXAMPLE
     manifest, *objects = read_manifests(
-        path, [Path(each.strip()) for each in texts.get("with", "").split(";") if each.strip()]
+        path, [Path(part.strip()) for part in texts.get("with", "").split(";") if part.strip()]
     )
     metadata, spec = manifest.get("metadata") or {}, spec_of(manifest)
     title = str(metadata.get("name") or metadata.get("generateName") or path.stem).rstrip("-")
@@ -116,7 +116,7 @@ class ArgoTarget:
 
     `options`: namespace, service_account, shutdown; from (KIND/NAME) or workflow (JSON: metadata and spec); after
     `set_up` also api ("kubernetes" or "server"), and the workflow. `test` is the plan's id, by which workflows of
-    different tests are told apart. `platform` are the namespaces where Argo's controller may run.
+    different tests are distinguished. `platform` are the namespaces where Argo's controller may run.
     """
 
     submits_ahead = True

@@ -144,9 +144,9 @@ def _controller_images(deployments: Mapping[str, Any]) -> list[str]:
     try:
         return [
             str(container["image"])
-            for each in deployments["items"]
-            if str(each["metadata"]["name"]).endswith(_CONTROLLER)
-            for container in each["spec"]["template"]["spec"]["containers"]
+            for item in deployments["items"]
+            if str(item["metadata"]["name"]).endswith(_CONTROLLER)
+            for container in item["spec"]["template"]["spec"]["containers"]
         ]
     except (KeyError, TypeError):  # not the answer of a Kubernetes API
         return []
@@ -181,7 +181,7 @@ def read_template(exchange: Exchange, paths: Paths, kind: str, name: str) -> dic
 def _known(exchange: Exchange, paths: Paths, kind: str) -> str:
     answer = exchange(HttpRequest("GET", paths.templates(kind), most_bytes=LONG_ANSWER))
     items = (document(answer) or {}).get("items") or ()
-    names = ", ".join(sorted(str(each["metadata"]["name"]) for each in items))
+    names = ", ".join(sorted(str(item["metadata"]["name"]) for item in items))
     return f"there are: {names}" if names else f"create it with kubectl apply, or look it up: kubectl get {kind}"
 
 

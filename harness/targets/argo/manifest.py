@@ -66,7 +66,7 @@ def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, An
         raise ConfigError(f"{path} holds {len(main)} workflows, and a test runs one", MANIFEST_HINT)
     objects = [(path, each) for each in found if each is not main[0]]
     for other in beside:
-        objects += [(other, each) for each in _documents(other)]
+        objects += [(other, document) for document in _documents(other)]
     manifest = runnable(main[0], str(path))
     for file, each in objects:
         with reading.structured(file, MANIFEST_HINT):
@@ -79,8 +79,8 @@ def _documents(path: Path) -> list[dict[str, Any]]:
     with reading.readable(f"the workflow file {path}", MANIFEST_HINT):
         text = reading.read_bytes(path)
     documents = [each for each in reading.parse_yaml(text, str(path)) if each is not None]
-    for each in documents:
-        if not isinstance(each, dict) or not isinstance(each.get("kind", ""), str):
+    for document in documents:
+        if not isinstance(document, dict) or not isinstance(document.get("kind", ""), str):
             raise ConfigError(f"{path} is not an Argo manifest", MANIFEST_HINT)
     return documents
 
@@ -113,7 +113,7 @@ def _check(where: str, spec: Mapping[str, Any]) -> None:
     """What Argo would refuse or fail for each of the runs."""
     if spec.get("workflowTemplateRef"):
         return
-    names = [str(each["name"]) for each in spec.get("templates") or ()]
+    names = [str(template["name"]) for template in spec.get("templates") or ()]
     entrypoint = spec.get("entrypoint")
     if not entrypoint:
         raise ConfigError(f"{where}: spec.entrypoint is missing", f"name one of its templates: {', '.join(names)}")
@@ -130,21 +130,21 @@ def inputs_of(spec: Mapping[str, Any], template: Mapping[str, Any] | None = None
     Argo passes every value as a text. A parameter without any value is required. What the workflow does not say about a
     parameter, its template does: Argo merges them field by field.
     """
-    found = {each.name: each for each in _inputs(template or {})}
+    inputs = {each.name: each for each in _inputs(template or {})}
     for each in _inputs(spec):
-        below = found.get(each.name, each)
+        below = inputs.get(each.name, each)
         valued = below if each.required else each
-        found[each.name] = replace(valued, choices=each.choices or below.choices)
-    return tuple(found.values())
+        inputs[each.name] = replace(valued, choices=each.choices or below.choices)
+    return tuple(inputs.values())
 
 
 def _inputs(spec: Mapping[str, Any]) -> Iterator[Input]:
-    for each in (spec.get("arguments") or {}).get("parameters") or ():
-        source = each.get("valueFrom")
-        value = each.get("value", each.get("default", (source or {}).get("default")))
-        choices = tuple(str(as_text(choice)) for choice in each.get("enum") or ())
+    for parameter in (spec.get("arguments") or {}).get("parameters") or ():
+        source = parameter.get("valueFrom")
+        value = parameter.get("value", parameter.get("default", (source or {}).get("default")))
+        choices = tuple(str(as_text(choice)) for choice in parameter.get("enum") or ())
         required = value is None and not source
-        yield Input(str(each["name"]), InputType.STRING, required, as_text(value), choices=choices)
+        yield Input(str(parameter["name"]), InputType.STRING, required, as_text(value), choices=choices)
 
 
 def trial_values(*specs: Mapping[str, Any]) -> dict[str, str]:
@@ -152,7 +152,7 @@ def trial_values(*specs: Mapping[str, Any]) -> dict[str, str]:
 
     The names are those of all `specs`.
     """
-    declared = [each for spec in specs for each in (spec.get("arguments") or {}).get("parameters") or ()]
+    declared = [parameter for spec in specs for parameter in (spec.get("arguments") or {}).get("parameters") or ()]
     choices = {str(each["name"]): each["enum"] for each in declared if each.get("enum")}
     required = [each.name for each in inputs_of(specs[0], *specs[1:]) if each.required]
     return {name: str(choices[name][0]) if name in choices else "" for name in required}
@@ -166,8 +166,8 @@ def workflow_name(run_name: str) -> str:
 def without_values(document: bytes, redaction: Redaction) -> bytes:
     """A manifest without the values, defaults and choices of hidden parameters."""
     manifests = [redaction.clean_tree(each) for each in reading.parse_yaml(document, "the workflow")]
-    for each in manifests:
-        _hide(each, redaction)
+    for manifest in manifests:
+        _hide(manifest, redaction)
     if document.startswith(b"{"):
         return orjson.dumps(manifests[0])
     return yaml.dump_all(manifests, Dumper=yaml.CSafeDumper, sort_keys=False).encode()

@@ -14,7 +14,7 @@ COMPLETED = "workflows.argoproj.io/completed"
 _TEMPLATE = "workflows.argoproj.io/workflow-template"  # that it was submitted from
 _ENDS = {"Succeeded": SUCCEEDED, "Failed": FAILED, "Error": FAILED}
 _STATES = {**_ENDS, "Skipped": SKIPPED, "Omitted": SKIPPED}
-# Nodes that stand for what users call a task; the others are groups of these.
+# Nodes that are what users call a task; the others are groups of these.
 _TASKS = frozenset({"Pod", "HTTP", "Plugin", "Suspend", "Skipped"})
 _SHUT_DOWN = "Stopped with strategy"
 
@@ -50,8 +50,8 @@ def tasks_of(workflow: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
         ValueError: the compressed nodes can't be read.
     """
     nodes = nodes_of_status(workflow.get("status") or {}).values()
-    found = _tasks([each for each in nodes if _is_task(each)], str(workflow["metadata"]["name"]))
-    return tuple(sorted(found, key=lambda task: (task.started_at, task.name, task.id)))
+    task_details = _tasks([node for node in nodes if _is_task(node)], str(workflow["metadata"]["name"]))
+    return tuple(sorted(task_details, key=lambda task: (task.started_at, task.name, task.id)))
 
 
 def _is_task(node: Mapping[str, Any]) -> bool:

@@ -68,7 +68,7 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "DaskTenants | KubeTe
     """The target of a plan."""
     time_limit_s = plan.limits.answer_timeout_s
     # An observation names only what its user gives; a load has all options.
-    named = {each.name: str(each.default) for each in OPTIONS} | {"namespace": "", "observed": ""}
+    named = {option.name: str(option.default) for option in OPTIONS} | {"namespace": "", "observed": ""}
     options = named | {name: str(value) for name, value in plan.target_options.items()}
     if options.get("cluster") != _KUBE:
         return DaskTenants(time_limit_s)

@@ -68,7 +68,7 @@ class KubeTenants:
         inputs: of a scenario.
         time_limit_s: of one session, before it is closed.
         clock: monotonic seconds.
-        pause: lets others run for so many seconds.
+        pause: lets others run for a number of seconds.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class KubeTenants:
         """Check that the operator's types are there; see `Target.set_up`."""
         answer = exchange(HttpRequest("GET", _ROOT))
         demand_access(answer, f"GET {_ROOT}", error_text, lambda _: _ACCESS_HINT)
-        found = {str(each.get("name")) for each in (document(answer) or {}).get("resources") or ()}
+        found = {str(resource.get("name")) for resource in (document(answer) or {}).get("resources") or ()}
         if answer.status != 200 or not found >= _NEEDED:
             raise TargetUnreachableError(
                 f"the Dask Kubernetes operator is not there: GET {_ROOT} answered {answer.status} {error_text(answer)}",
@@ -289,12 +289,15 @@ def _ready(pods: Pods, component: str) -> frozenset[str]:
 
 
 def _of(pods: Pods, component: str) -> Pods:
-    return [each for each in pods if (each["metadata"].get("labels") or {}).get(COMPONENT) == component]
+    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).get(COMPONENT) == component]
 
 
 def _condition(pod: Mapping[str, Any], kind: str, status: str = "True") -> Mapping[str, Any] | None:
     conditions: Sequence[Mapping[str, Any]] = (pod.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if (each.get("type"), each.get("status")) == (kind, status)), None)
+    return next(
+        (condition for condition in conditions if (condition.get("type"), condition.get("status")) == (kind, status)),
+        None,
+    )
 
 
 def _stage_is_over(pods: Pods) -> bool:
@@ -307,7 +310,9 @@ def _stage_is_over(pods: Pods) -> bool:
         status = pod.get("status") or {}
         if status.get("phase") == "Failed":
             ends = [
-                each["state"]["terminated"] for each in _containers(pod) if "terminated" in (each.get("state") or {})
+                container["state"]["terminated"]
+                for container in _containers(pod)
+                if "terminated" in (container.get("state") or {})
             ]
             said = [f"exit code {end.get('exitCode')}: {end.get('message') or end.get('reason') or ''}" for end in ends]
             why = "; ".join(filter(None, (status.get("reason"), status.get("message"), *said)))
@@ -327,9 +332,9 @@ def _hindrances(pods: Pods) -> list[str]:
     said = []
     for pod in pods:
         unplaced = _condition(pod, "PodScheduled", "False")
-        waits = [(each.get("state") or {}).get("waiting") or {} for each in _containers(pod)]
+        waits = [(container.get("state") or {}).get("waiting") or {} for container in _containers(pod)]
         texts = [str(unplaced.get("message") or unplaced.get("reason"))] if unplaced else []
-        texts += [f"{each.get('reason')}: {each['message']}" for each in waits if each.get("message")]
+        texts += [f"{wait.get('reason')}: {wait['message']}" for wait in waits if wait.get("message")]
         component = (pod["metadata"].get("labels") or {}).get(COMPONENT, "pod")
         said += [f"{component}: {text[:MOST_TEXT]}" for text in texts]
     return said
@@ -337,7 +342,7 @@ def _hindrances(pods: Pods) -> list[str]:
 
 def _refused(deployments: Pods) -> list[str]:
     """Why no pods are created, as by a quota."""
-    found = filter(None, (_condition(each, "ReplicaFailure") for each in deployments))
+    found = filter(None, (_condition(deployment, "ReplicaFailure") for deployment in deployments))
     return [quota_first(str(each.get("message") or "")) for each in found]
 
 
@@ -360,5 +365,5 @@ def refusal(answer: HttpAnswer, kind: str, namespace: str) -> str:
 
 def quota_first(message: str) -> str:
     """A message about an exceeded quota, which is named first."""
-    found = _QUOTA.search(message)
-    return f"the quota {found[1]} is used up: {message}" if found else message
+    match = _QUOTA.search(message)
+    return f"the quota {match[1]} is used up: {message}" if match else message

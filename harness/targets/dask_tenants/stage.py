@@ -1,4 +1,4 @@
-"""A stage of work on a Dask cluster: so many tasks of CPU time, which its workers share.
+"""A stage of work on a Dask cluster: a number of tasks of CPU time, which its workers share.
 
 This file is also sent as text to the pod that carries out a stage on Kubernetes: it imports nothing of this project.
 """

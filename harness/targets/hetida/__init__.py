@@ -93,16 +93,24 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
         if mode == "runtime":
             raise ConfigError("a runtime has no stored transformations", "with --mode runtime give the exported file")
         return Prepared(options | {"id": given}, given)
-    found = parse_transformation(read_json(path, "transformation"), str(path), wiring)
-    options |= {"id": found.id, "name": found.name, "wiring": orjson.dumps(found.wiring).decode()}
+    transformation = parse_transformation(read_json(path, "transformation"), str(path), wiring)
+    options |= {
+        "id": transformation.id,
+        "name": transformation.name,
+        "wiring": orjson.dumps(transformation.wiring).decode(),
+    }
     if mode == "runtime":
-        execution = {**execution_of(found, str(path)), "workflow_wiring": found.wiring}
+        execution = {**execution_of(transformation, str(path)), "workflow_wiring": transformation.wiring}
         options["execution"] = orjson.dumps(execution).decode()
-    elif not found.exported:
+    elif not transformation.exported:
         raise ConfigError(f"{path} is an execution input", "give --mode runtime, or an exported transformation")
-    package = {**found.exported, "test_wiring": found.wiring} if found.exported else _as_exported(found)
+    package = (
+        {**transformation.exported, "test_wiring": transformation.wiring}
+        if transformation.exported
+        else _as_exported(transformation)
+    )
     packed = orjson.dumps(package, option=orjson.OPT_INDENT_2)
-    return Prepared(options, found.name, found.parameters(), packed, inferred_with="--from-workflow")
+    return Prepared(options, transformation.name, transformation.parameters(), packed, inferred_with="--from-workflow")
 
 
 def _wiring(raw: Any, where: str) -> dict[str, Any]:
@@ -148,23 +156,28 @@ class HetidaTarget:
         """Measure the round trip, and find or upload the transformation; see `Target.set_up`."""
         if self._mode == "runtime":
             empty_s = round_trip_s(exchange, "/engine/info", "a runtime")
-            found = parse_transformation(self._execution, "the execution input")
+            transformation = parse_transformation(self._execution, "the execution input")
             options = {"empty_s": f"{empty_s:.6f}"}
-            return SetUp(options, found.parameters(), release(exchange, "/engine/info", "hetida runtime"))
+            return SetUp(options, transformation.parameters(), release(exchange, "/engine/info", "hetida runtime"))
         empty_s = round_trip_s(exchange, f"{self._api}/adapters/", "a backend")
         backend, group = Backend(exchange, self._api), self._options.get("revision_group", "")
         stored = backend.latest(group) if group else backend.transformation(self._options["id"], self._package)
-        found = parse_transformation(stored, "the backend's transformation", self._wiring)
-        known = {str(each.get("id")) for each in backend.adapters()}
-        missing = sorted(found.adapters - known) if known else []
+        transformation = parse_transformation(stored, "the backend's transformation", self._wiring)
+        known = {str(adapter.get("id")) for adapter in backend.adapters()}
+        missing = sorted(transformation.adapters - known) if known else []
         if missing:
             raise ConfigError(
-                f"the wiring of {found.name} needs the adapter {', '.join(missing)}, which the backend does not know",
+                f"the wiring of {transformation.name} needs the adapter {', '.join(missing)}, which the backend "
+                "does not know",
                 f"its adapters are: {', '.join(sorted(known))}; see HETIDA_DESIGNER_ADAPTERS of the backend",
             )
-        options = {"empty_s": f"{empty_s:.6f}", "wiring": orjson.dumps(found.wiring).decode(), "name": found.name}
+        options = {
+            "empty_s": f"{empty_s:.6f}",
+            "wiring": orjson.dumps(transformation.wiring).decode(),
+            "name": transformation.name,
+        }
         versions = release(exchange, f"{self._api}/info", "hetida backend")
-        return SetUp({**options, **self._callback()}, found.parameters(), versions)
+        return SetUp({**options, **self._callback()}, transformation.parameters(), versions)
 
     def versions(self, exchange: Exchange) -> Mapping[str, str]:
         """See `NamesVersions.versions`."""

@@ -85,7 +85,7 @@ def completed_run(
         state, error = FAILED, _error(body)
     else:
         outputs = body.get("output_results_by_output_name") or {}
-        violations = [violation for each in expected if (violation := each.violation(outputs))]
+        violations = [violation for expectation in expected if (violation := expectation.violation(outputs))]
         if violations:
             state, error = FAILED, "; ".join(violations)
     node = next((answer.headers[name] for name in WORKER_HEADERS if name in answer.headers), None)

@@ -72,7 +72,7 @@ class Transformation:
         return tuple(self._parameters())
 
     def _parameters(self) -> Iterator[Input]:
-        by_name = {each["workflow_input_name"]: each for each in self.wiring["input_wirings"]}
+        by_name = {input_wiring["workflow_input_name"]: input_wiring for input_wiring in self.wiring["input_wirings"]}
         for port in self.inputs:
             wiring = by_name[port.name]
             if wiring["adapter_id"] == DIRECT:
@@ -113,26 +113,28 @@ def parse_transformation(raw: Any, where: str, wiring: Wiring | None = None) -> 
 def _parsed(raw: Mapping[str, Any], where: str, wiring: Wiring | None) -> Transformation:
     if isinstance(raw.get("workflow"), Mapping):
         workflow = raw["workflow"]
-        found = Transformation(
+        transformation = Transformation(
             id=str(raw.get("trafo_id") or workflow.get("tr_id") or workflow.get("id") or ""),
             name=str(workflow.get("tr_name") or workflow.get("name") or "workflow"),
             inputs=tuple(_ports(workflow.get("inputs"), "type")),
-            outputs=tuple(str(each["name"]) for each in workflow.get("outputs") or ()),
+            outputs=tuple(str(output["name"]) for output in workflow.get("outputs") or ()),
             wiring=wiring or dict(raw.get("workflow_wiring") or {}),
             execution=raw,
         )
     elif isinstance(raw.get("io_interface"), Mapping) and raw.get("id"):
-        found = Transformation(
+        transformation = Transformation(
             id=str(raw["id"]),
             name=str(raw.get("name") or raw["id"]),
             inputs=tuple(_ports(raw["io_interface"].get("inputs"), "data_type")),
-            outputs=tuple(str(each["name"]) for each in raw["io_interface"].get("outputs") or () if each.get("name")),
+            outputs=tuple(
+                str(output["name"]) for output in raw["io_interface"].get("outputs") or () if output.get("name")
+            ),
             wiring=wiring or dict(raw.get("test_wiring") or {}),
             exported=raw,
         )
     else:
         raise ConfigError(f"{where} is not an exported transformation: it has no id or no io_interface", HINT)
-    return replace(found, wiring=_completed(found, where))
+    return replace(transformation, wiring=_completed(transformation, where))
 
 
 def _ports(given: Any, type_key: str) -> Iterator[Port]:

@@ -288,7 +288,7 @@ def _uploaded(api: Api, name: str, namespace: str, package: bytes) -> str:
 
 
 def _spec(version: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The IR of a version; with a platform spec beside it, it is nested one level deeper."""
+    """The IR of a version; together with a platform spec, it is nested one level deeper."""
     spec: Mapping[str, Any] = version.get("pipeline_spec") or {}
     return spec.get("pipeline_spec") or spec
 

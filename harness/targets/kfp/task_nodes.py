@@ -27,7 +27,7 @@ def task_nodes(entries: Sequence[Entry]) -> tuple[str, dict[int, str]]:
 
 def _children(entry: Entry) -> list[str]:
     """The ids of what follows an entry."""
-    return [str(each.get("pod_name") or "") for each in entry.get("child_tasks") or ()]
+    return [str(child_task.get("pod_name") or "") for child_task in entry.get("child_tasks") or ()]
 
 
 def _display_name(entry: Entry) -> str:
@@ -100,7 +100,7 @@ class _Search:
     def _candidates(self, name: str, display: str) -> Iterator[Candidates]:
         """What can follow a node: its own attempts, then what stands in the same DAGs, then its parts."""
         attempts = self._suffixes.get(display, ())
-        yield self._by_id((name + each.removeprefix(display), each) for each in attempts)
+        yield self._by_id((name + attempt.removeprefix(display), attempt) for attempt in attempts)
         container = parent_of_node(name)
         while container:
             yield self._inside_of(container)

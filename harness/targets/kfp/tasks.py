@@ -1,7 +1,7 @@
 """Tasks of a KFP run, from ``run_details.task_details``: one entry per node of the Argo workflow, in no order.
 
 A task is two nodes: its driver (``train-driver``), and the node that runs the user's container, which Argo calls
-``executor`` inside the node ``train``. Where nodes may be retried, each is an entry of its own beside one for each
+``executor`` inside the node ``train``. Where nodes may be retried, each is an entry of its own besides one for each
 attempt: ``executor``, ``executor(0)``, ``executor(1)``. When the driver finds the outputs in the cache, the executor is
 SKIPPED and the run still ends as SUCCEEDED. A condition that does not hold is skipped as a group, under a name that the
 compiler generated. What never began because something before it failed has no state.
@@ -23,7 +23,11 @@ _PIPELINE = "root"
 
 def tasks_of(run: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
     """The tasks in the API's answer for a run, by start: each attempt once, without the groups that contain tasks."""
-    entries = [each for each in (run.get("run_details") or {}).get("task_details") or () if each.get("task_id")]
+    entries = [
+        task_detail
+        for task_detail in (run.get("run_details") or {}).get("task_details") or ()
+        if task_detail.get("task_id")
+    ]
     workflow, nodes = task_nodes(entries)
     named = list(_by_node(entries, workflow, nodes))
     driven = {name.removesuffix(DRIVER_SUFFIX) for _, name in named if name.endswith(DRIVER_SUFFIX)}
@@ -55,7 +59,7 @@ def _task(entry: Entry, name: str, driven: set[str]) -> TaskDetail:
 
 
 def instant(text: str | None) -> int | None:
-    """UTC ns of an RFC 3339 timestamp; None for the years 1 and 1970, which stand for what has not happened yet."""
+    """UTC ns of an RFC 3339 timestamp; None for the years 1 and 1970, which mean that it has not happened yet."""
     if not text:
         return None
     at = datetime.fromisoformat(text)

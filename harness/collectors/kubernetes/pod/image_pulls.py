@@ -51,15 +51,15 @@ class Pulls:
 
     def in_order(self) -> list[Pull]:
         """All pulls by their start."""
-        return sorted(self._pulls, key=lambda each: each.start.at)
+        return sorted(self._pulls, key=lambda pull: pull.start.at)
 
     def see_start(self, message: str, first: Stamp) -> None:
         """A pull starts: ``Pulling image "python:3.11"``."""
         image = _image(message)
-        mine = [each for each in self._pulls if each.image == image]
-        if any(each.start == first for each in mine):
+        mine = [pull for pull in self._pulls if pull.image == image]
+        if any(pull.start == first for pull in mine):
             return  # a repeated event
-        guessed = next((each for each in mine if each.guessed), None)
+        guessed = next((pull for pull in mine if pull.guessed), None)
         if guessed:
             guessed.start, guessed.guessed = first, False
         else:
@@ -74,10 +74,10 @@ class Pulls:
         image, times = _image(message), _PULL_TIMES.search(message)
         if times is None:
             return
-        length_s = max(_seconds(each) for each in times.groups() if each)
-        open_pull = next((each for each in self._pulls if each.image == image and each.end is None), None)
+        length_s = max(_seconds(group) for group in times.groups() if group)
+        open_pull = next((pull for pull in self._pulls if pull.image == image and pull.end is None), None)
         if open_pull is None:
-            if not any(each.image == image and each.end == last for each in self._pulls):
+            if not any(pull.image == image and pull.end == last for pull in self._pulls):
                 start = Stamp(last.at - round(length_s * 1e9), last.resolution_s)
                 self._pulls.append(Pull(image, start, last, length_s, guessed=True))
             return
@@ -88,8 +88,8 @@ class Pulls:
 
 
 def _image(message: str) -> str:
-    found = _IMAGE.search(message)
-    return found[1] if found else ""
+    match = _IMAGE.search(message)
+    return match[1] if match else ""
 
 
 def _seconds(text: str) -> float:

@@ -4,7 +4,7 @@ The launcher runs the step's command within the container ``main``: it downloads
 the outputs, and ends with exit code 1 when any of that fails. Kubernetes shows only when it started and ended, so its
 log is read, at one request per pod, of a sample of the pods that have ended.
 
-Lines that tell, as glog writes them (source: kubeflow/pipelines, backend/src/v2/component/launcher_v2.go, unchanged
+Relevant lines, as glog writes them (source: kubeflow/pipelines, backend/src/v2/component/launcher_v2.go, unchanged
 from 2.0 to 2.17 but for the first, which is new in 2.17)::
 
     Executing uploadOutputArtifacts attempt: 1      the command has ended, the upload begins
@@ -47,7 +47,7 @@ _FATAL = re.compile(_GLOG.format("F") + r"(?:failed to execute component: )?(.*)
 
 @dataclass(frozen=True, slots=True)
 class LauncherLog:
-    """What a launcher's log tells; instants are UTC ns.
+    """What a launcher's log shows; instants are UTC ns.
 
     Attributes:
         uploading_at: when the command had ended and the upload began; none if it didn't come to that.
@@ -81,8 +81,8 @@ def read_log(text: str) -> LauncherLog | None:
             uploaded = None
         elif uploading is not None and _UPLOADED.search(said):
             uploaded = at.at
-        elif found := _FATAL.search(said):
-            error = found[1]
+        elif match := _FATAL.search(said):
+            error = match[1]
     return None if ended is None else LauncherLog(uploading, uploaded, error, ended)
 
 
@@ -173,7 +173,7 @@ def ended_pod(manifest: Mapping[str, Any], run: str, task: str) -> EndedPod | No
     """The pod if it ran the launcher and has ended by itself; none otherwise."""
     metadata, spec, status = manifest["metadata"], manifest.get("spec") or {}, manifest.get("status") or {}
     phase = status.get("phase")
-    launched = any(each.get("name") == _LAUNCHER for each in spec.get("initContainers") or ())
+    launched = any(initcontainer.get("name") == _LAUNCHER for initcontainer in spec.get("initContainers") or ())
     if not launched or not run or phase not in {"Succeeded", "Failed"}:
         return None
     return EndedPod(

@@ -130,8 +130,8 @@ class PodLife:
         self.phase = str(status.get("phase") or self.phase)
         spec = manifest.get("spec") or {}
         self.node = spec.get("nodeName") or self.node
-        self.tolerated = frozenset(str(each.get("key") or "") for each in spec.get("tolerations") or ())
-        mounted = (each.get("persistentVolumeClaim") or {} for each in spec.get("volumes") or ())
+        self.tolerated = frozenset(str(toleration.get("key") or "") for toleration in spec.get("tolerations") or ())
+        mounted = (volume.get("persistentVolumeClaim") or {} for volume in spec.get("volumes") or ())
         self.claims = frozenset(str(each["claimName"]) for each in mounted if each.get("claimName"))
         for condition in status.get("conditions") or ():
             self._see_condition(condition)
@@ -139,7 +139,7 @@ class PodLife:
         self._see_main(manifest, status.get("containerStatuses") or ())
         if self.phase in {"Succeeded", "Failed"} and self.over is None:
             # The containers of a pod whose node is gone are shown as running to the end.
-            running = any("running" in (each.get("state") or {}) for each in containers)
+            running = any("running" in (container.get("state") or {}) for container in containers)
             ends = [] if running else [each for each in map(_end, containers) if each]
             self.over = max(ends, default=None) or _latest_transition(status) or _just_now(now_at)
         self._see_sidecars(status.get("containerStatuses") or ())
@@ -247,7 +247,7 @@ class PodLife:
             self._unschedulable = finer(self._unschedulable, at)
 
     def _see_main(self, manifest: Mapping[str, Any], statuses: Iterable[Mapping[str, Any]]) -> None:
-        by_name = {str(each["name"]): each for each in statuses}
+        by_name = {str(status["name"]): status for status in statuses}
         default = (manifest["metadata"].get("annotations") or {}).get(_DEFAULT_CONTAINER, "")
         main = by_name.get(default) or by_name.get("main") or next(iter(by_name.values()), None)
         if main is None:
@@ -259,7 +259,7 @@ class PodLife:
 
     def _see_sidecars(self, containers: Sequence[Mapping[str, Any]]) -> None:
         """A container that runs on after Argo's ``wait`` has ended keeps the pod, and so the workflow, from ending."""
-        by_name = {str(each["name"]): each for each in containers}
+        by_name = {str(container["name"]): container for container in containers}
         own = [_end(by_name[name]) for name in _OWN if name in by_name]
         if "main" not in by_name or not own or not all(own):
             return
@@ -275,13 +275,17 @@ class PodLife:
         if self.phase == "Failed" and status.get("reason"):
             at = self.over.at if self.over else now_at
             self._fail("", str(status["reason"]), str(status.get("message") or ""), at)
-        for each in status.get("conditions") or ():
-            if each.get("type") == "DisruptionTarget" and each.get("status") == "True" and each.get("reason"):
-                disrupted = stamp(each.get("lastTransitionTime"))
+        for condition in status.get("conditions") or ():
+            if (
+                condition.get("type") == "DisruptionTarget"
+                and condition.get("status") == "True"
+                and condition.get("reason")
+            ):
+                disrupted = stamp(condition.get("lastTransitionTime"))
                 at = disrupted.at if disrupted else now_at
-                self._fail("", str(each["reason"]), str(each.get("message") or ""), at)
-        for each in containers:
-            name, state = str(each["name"]), each.get("state") or {}
+                self._fail("", str(condition["reason"]), str(condition.get("message") or ""), at)
+        for container in containers:
+            name, state = str(container["name"]), container.get("state") or {}
             waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
             if waiting.get("reason") in STUCK:
                 self._fail(name, str(waiting["reason"]), str(waiting.get("message") or ""), now_at)
@@ -304,8 +308,8 @@ class PodLife:
         found = [(SCHEDULING, self.created)]
         if self._unschedulable:
             found.append((UNSCHEDULABLE, self._unschedulable))
-            changes = [each.first for each in self._statements.by_scheduler()[1:]]
-            found += [(UNSCHEDULABLE, each) for each in changes if each.at >= self._unschedulable.at]
+            changes = [statement.first for statement in self._statements.by_scheduler()[1:]]
+            found += [(UNSCHEDULABLE, change) for change in changes if change.at >= self._unschedulable.at]
         if self._scheduled:
             found.append((STARTING, self._scheduled))
             pulling = self._add_pulls(found)
@@ -351,5 +355,5 @@ def _end(container: Mapping[str, Any]) -> Stamp | None:
 
 def _latest_transition(status: Mapping[str, Any]) -> Stamp | None:
     """When a pod without terminated containers ended: one that was evicted or lost has only its conditions."""
-    stamps = [stamp(each.get("lastTransitionTime")) for each in status.get("conditions") or ()]
+    stamps = [stamp(condition.get("lastTransitionTime")) for condition in status.get("conditions") or ()]
     return max((each for each in stamps if each), default=None)

@@ -122,7 +122,7 @@ class Pods:
             self._forgotten[gone.life.phase] += bool(gone.life.run)
 
     def see_log(self, uid: str, log: LauncherLog) -> None:
-        """Take in what the log of a pod tells."""
+        """Take in what the log of a pod shows."""
         with self._lock:
             known = self._pods.get(uid)
             if known is not None and log.uploading_at is not None:
@@ -151,7 +151,9 @@ class Pods:
         name = str(manifest["metadata"]["name"])
         told = of_node(manifest, node, self._journal.now()) if node else []
         taints = (manifest.get("spec") or {}).get("taints") or () if node else ()
-        self._taints[name] = {_named(each): str(each.get("key")) for each in taints if each.get("effect") in _KEEPS_OFF}
+        self._taints[name] = {
+            _named(taint): str(taint.get("key")) for taint in taints if taint.get("effect") in _KEEPS_OFF
+        }
         if told or name in self._of_nodes:
             with self._lock:
                 self._of_nodes[name] = told

@@ -88,9 +88,13 @@ class OtherPods:
     def _other(self, manifest: Manifest) -> _Other | None:
         """None for a pod that does not count, or that has no node yet."""
         metadata, spec = manifest["metadata"], manifest.get("spec") or {}
-        owners = [each for each in metadata.get("ownerReferences") or () if each.get("controller", True)]
+        owners = [
+            ownerreference
+            for ownerreference in metadata.get("ownerReferences") or ()
+            if ownerreference.get("controller", True)
+        ]
         within, node = str(metadata.get("namespace") or ""), spec.get("nodeName")
-        if not node or within in self._apart or any(each.get("kind") in _ON_EVERY_NODE for each in owners):
+        if not node or within in self._apart or any(owner.get("kind") in _ON_EVERY_NODE for owner in owners):
             return None
         workload = workload_name(within, str((owners[0] if owners else metadata)["name"]))
         pod = workload_name(within, str(metadata["name"]))
@@ -101,6 +105,6 @@ class OtherPods:
 
 
 def _scheduled(manifest: Manifest) -> Iterator[Stamp | None]:
-    for each in (manifest.get("status") or {}).get("conditions") or ():
-        if each.get("type") == "PodScheduled" and each.get("status") == "True":
-            yield stamp(each.get("lastTransitionTime"))
+    for condition in (manifest.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            yield stamp(condition.get("lastTransitionTime"))

@@ -51,14 +51,14 @@ def requests_of(spec: Mapping[str, Any]) -> Requests:
     Source: Kubernetes, "Resource Management for Pods and Containers" and "Sidecar Containers".
     """
     concurrent, initial = Requests(), Requests()
-    for each in spec.get("initContainers") or ():
-        if each.get("restartPolicy") == _ALWAYS:
-            concurrent += _requested(each)
+    for initcontainer in spec.get("initContainers") or ():
+        if initcontainer.get("restartPolicy") == _ALWAYS:
+            concurrent += _requested(initcontainer)
             initial = initial.at_least(concurrent)
         else:
-            initial = initial.at_least(concurrent + _requested(each))
-    for each in spec.get("containers") or ():
-        concurrent += _requested(each)
+            initial = initial.at_least(concurrent + _requested(initcontainer))
+    for container in spec.get("containers") or ():
+        concurrent += _requested(container)
     requests = concurrent.at_least(initial) + _amounts(spec.get("overhead") or {})
     limit = _cpu_limit(spec.get("containers") or ())
     return replace(requests, cpu_limit=limit, priority=float(spec.get("priority") or 0))
@@ -93,9 +93,13 @@ def _requested(container: Mapping[str, Any]) -> Requests:
 
 def _cpu_limit(containers: Sequence[Mapping[str, Any]]) -> float:
     """Cores that the step may use; 0 without a limit."""
-    step = containers if len(containers) == 1 else [each for each in containers if each.get("name") == _MAIN]
+    step = (
+        containers
+        if len(containers) == 1
+        else [container for container in containers if container.get("name") == _MAIN]
+    )
     limits = ((each.get("resources") or {}).get("limits") or {} for each in step)
-    return next((parse_quantity(each.get("cpu", 0)) for each in limits), 0.0)
+    return next((parse_quantity(limit.get("cpu", 0)) for limit in limits), 0.0)
 
 
 def _amounts(named: Mapping[str, Any]) -> Requests:

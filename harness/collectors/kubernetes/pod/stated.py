@@ -68,13 +68,13 @@ class Statements:
 
     def by_scheduler(self) -> list[Statement]:
         """What the scheduler stated, by time; one where only numbers changed."""
-        found: list[Statement] = []
+        statements: list[Statement] = []
         mine = (each for each in self._known.values() if each.text.startswith(f"{SCHEDULER}/"))
         for each in sorted(mine, key=lambda each: each.first.at):
             words = _VARYING.sub("#", each.text.partition(": ")[2])
-            if not found or _VARYING.sub("#", found[-1].text.partition(": ")[2]) != words:
-                found.append(each)
-        return found[:_MAX_CHANGES]
+            if not statements or _VARYING.sub("#", statements[-1].text.partition(": ")[2]) != words:
+                statements.append(each)
+        return statements[:_MAX_CHANGES]
 
     def explained(self, text: str) -> str:
         """What the scheduler stated, or why that is so, as the controller of nodes, volumes or a queue stated it."""
@@ -92,7 +92,7 @@ class Statements:
         if phase in _APART or not self._known:
             return ""
         until = ended.latest if ended else None
-        found = [
+        statements = [
             each
             for each in self._known.values()
             if not each.text.startswith(f"{SCHEDULER}/")
@@ -101,7 +101,7 @@ class Statements:
             and (until is None or each.first.at < until or phase == RUNNING)
         ]
         rank = builtin().match
-        return min(found, key=lambda each: rank(each.text).rank).text if found else ""
+        return min(statements, key=lambda each: rank(each.text).rank).text if statements else ""
 
     def block(self, by_scheduler: bool, until_at: int) -> bool:
         """Whether what was stated last blocks the pod for good, and was stated by `until_at`, UTC ns, at the latest.

@@ -1,4 +1,4 @@
-"""What Argo's workflow controller is told: limits on running workflows, and the settings of its process.
+"""Settings of Argo's workflow controller: limits on running workflows, and the settings of its process.
 
 The limits are keys of its ConfigMap, or of the YAML under its key ``config``; a namespace's label overrides
 ``namespaceParallelism``. Source: https://argo-workflows.readthedocs.io/en/latest/parallelism/ and

@@ -69,7 +69,11 @@ class WorkflowChoice:
 
     def forget(self, namespace: str, name: str) -> None:
         """A workflow was deleted."""
-        for key in [each for each in self._running if (each.namespace, each.name) == (namespace, name)]:
+        for key in [
+            workflow_key
+            for workflow_key in self._running
+            if (workflow_key.namespace, workflow_key.name) == (namespace, name)
+        ]:
             del self._running[key]
 
     def take(
@@ -151,10 +155,10 @@ def node_messages(workflow: Manifest) -> list[NodeMessage]:
     nodes = [node for node in nodes_of_status(status).values() if node.get("message") and node.get("phase") in _TELLING]
     name = str(workflow["metadata"]["name"])
     of_pods = [node for node in nodes if node.get("type") == _POD]
-    found = [_message(name, node) for node in of_pods or nodes]
-    if not found and status.get("message"):
-        found = [NodeMessage("", str(status.get("phase") or ""), str(status["message"]), _at(status))]
-    return list(dict.fromkeys(found))
+    messages = [_message(name, node) for node in of_pods or nodes]
+    if not messages and status.get("message"):
+        messages = [NodeMessage("", str(status.get("phase") or ""), str(status["message"]), _at(status))]
+    return list(dict.fromkeys(messages))
 
 
 def _message(workflow: str, node: Mapping[str, Any]) -> NodeMessage:
@@ -263,11 +267,11 @@ class Workflows:
         except ValueError as error:
             self._journal.note(NOT_REACHABLE, NODES, f"workflow {manifest['metadata']['name']}: {error}")
             return
-        for each in messages:
-            if (run, each) not in self._said:
-                self._said.add((run, each))
-                at, state = each.ended_at or self._journal.now(), each.phase.upper()
-                event = Event(at, OF_TASK, each.task, state, each.message, "kubernetes", run, type="Warning")
+        for message in messages:
+            if (run, message) not in self._said:
+                self._said.add((run, message))
+                at, state = message.ended_at or self._journal.now(), message.phase.upper()
+                event = Event(at, OF_TASK, message.task, state, message.message, "kubernetes", run, type="Warning")
                 self._journal.write(event)
 
     def run_of(self, namespace: str, name: str) -> str | None:

@@ -18,8 +18,10 @@ def limits_of(manifest: Mapping[str, Any]) -> str:
     """
     stored = (manifest.get("status") or {}).get("storedWorkflowTemplateSpec") or {}
     spec = {**stored, **(manifest.get("spec") or {})}
-    templates = [each for each in spec.get("templates") or stored.get("templates") or () if isinstance(each, Mapping)]
-    said = [each.get("parallelism") for each in (spec, *templates)]
+    templates = [
+        template for template in spec.get("templates") or stored.get("templates") or () if isinstance(template, Mapping)
+    ]
+    said = [template.get("parallelism") for template in (spec, *templates)]
     limits = [each for each in said if isinstance(each, int) and each > 0]
     if not limits:
         return ""
@@ -30,11 +32,11 @@ def _width(template: Mapping[str, Any]) -> int:
     with suppress(AttributeError, TypeError, RecursionError):  # not what Argo would take
         if tasks := (template.get("dag") or {}).get("tasks"):
             levels = Counter[int]()
-            after = {str(each["name"]): _dependencies(each) for each in tasks if "name" in each}
-            for each in tasks:
-                levels[_depth(str(each.get("name")), after)] += _count(each)
+            after = {str(task["name"]): _dependencies(task) for task in tasks if "name" in task}
+            for task in tasks:
+                levels[_depth(str(task.get("name")), after)] += _count(task)
             return max(levels.values())
-        return max((sum(map(_count, _group(each))) for each in template.get("steps") or ()), default=1)
+        return max((sum(map(_count, _group(step))) for step in template.get("steps") or ()), default=1)
     return 1
 
 

@@ -10,7 +10,7 @@ METRICS = ("temperature", "pressure", "flow")
 ALERTS = "anomalies"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_S = 86_400.0
-# One point in so many is an outlier, for an anomaly detection to find.
+# One point in this many is an outlier, for an anomaly detection to find.
 _OUTLIER_EVERY = 500
 
 
