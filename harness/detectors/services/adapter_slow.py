@@ -7,6 +7,7 @@ import numpy as np
 from harness.analysis.services.contention import contention
 from harness.analysis.services.executions import Executions, executions
 from harness.analysis.services.onset import Onset, onset
+from harness.analysis.services.replay import Replay, replay
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
@@ -62,7 +63,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     longer = share >= _MIN_SHARE_OF_TIME and (loading > computing or workers.moving > computed)
     if not (plain or grew or longer):
         return []
-    gain = _gain(timeline, workers)
+    replayed = None if _short_of_cores(timeline, workers) else replay(timeline)
+    gain = replayed.without_loads if replayed is not None else _gain(timeline, workers)
     busy = workers.computing > _MIN_COMPUTING
     overloaded = queued >= _MIN_QUEUED and workers.moving < _MAX_MOVING and (busy or _idle_workers(timeline, done))
     if overloaded and gain < _MIN_GAIN:
@@ -75,7 +77,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             ("Adapters are slow: executions" if confidence == _CONFIDENCE else "Executions")
             + f" spent {share:.0%} of their time loading and sending data",
             confidence,
-            (*_evidence(done), *_since(grew), reason),
+            (*_evidence(done), *_since(grew), *_saved(replayed), reason),
             "Speed up the adapter (more replicas, an index or a cache in front of its data source), or limit the "
             "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
             "the runtime's own parsing of the data.",
@@ -85,14 +87,19 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]
 
 
+def _short_of_cores(timeline: Timeline, workers: Saturation) -> bool:
+    """Whether executions wait for cores: the fewer load, the more compute and wait for each other."""
+    cores = contention(timeline)
+    return cores.likely and cores.cores < workers.workers
+
+
 def _gain(timeline: Timeline, workers: Saturation) -> float:
-    """The share of the runs' time that quick adapters would save.
+    """The share of the runs' time that quick adapters would save, where the service can't be replayed.
 
     A wait is as long as the work ahead of it. Without loads, only the computing is ahead: the wait shrinks to that
     share, whatever the number of workers. Executions that wait for cores wait for the computing of others alone.
     """
-    cores = contention(timeline)
-    ahead = 1.0 if cores.likely and cores.cores < workers.workers else workers.computing
+    ahead = 1.0 if _short_of_cores(timeline, workers) else workers.computing
     return workers.moving + workers.waiting * (1 - ahead)
 
 
@@ -124,6 +131,12 @@ def _evidence(done: Executions) -> tuple[Evidence, ...]:
             late, "s", "spans", where,
         ),
     )  # fmt: skip
+
+
+def _saved(replayed: Replay | None) -> Iterator[Evidence]:
+    if replayed is not None:
+        text = f"in a replay with adapters that answer at once, the runs take {replayed.without_loads:.0%} less time"
+        yield Evidence(text, replayed.without_loads, "share", "spans")
 
 
 def _loading(done: Executions) -> float:

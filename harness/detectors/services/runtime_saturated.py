@@ -6,6 +6,7 @@ import numpy as np
 
 from harness.analysis.services.contention import Contention, contention
 from harness.analysis.services.executions import executions
+from harness.analysis.services.replay import Replay, replay
 from harness.analysis.services.saturation import Saturation, saturation
 from harness.analysis.services.service_replicas import service_replicas
 from harness.analysis.waits.waits import waits
@@ -53,16 +54,17 @@ def _lost(timeline: Timeline, shared: Contention) -> float:
 def _full(timeline: Timeline, found: Saturation, lost: float) -> Finding:
     done = executions(timeline)
     sure = _CONFIDENCE if found.covered >= _MOST_AT_WORK else _CONFIDENCE_IF_UNEVEN
+    replayed = replay(timeline)
     alone = len(done.replicas) == 1 or (not done.replicas and found.workers == 1)
     return Finding(
         NAME,
         f"The runtime is full: executions spent {found.waiting:.0%} of their time waiting for a worker",
         (min(sure, _CONFIDENCE_OF_ONE) if alone else sure) if found.measured else _CONFIDENCE_UNMEASURED,
-        tuple(_evidence(timeline, found)),
+        tuple(_evidence(timeline, found, replayed)),
         "Run more replicas of the runtime or more workers in each, on nodes with cores for them, or send less at "
         "once." + _first_look(timeline),
         _COMMANDS,
-        slowed(min(1.0, found.waiting * (1 - _SHARE_LEFT) + lost)),
+        slowed(replayed.more_workers if replayed is not None else min(1.0, found.waiting * (1 - _SHARE_LEFT) + lost)),
     )
 
 
@@ -103,7 +105,7 @@ def _first_look(timeline: Timeline) -> str:
     )
 
 
-def _evidence(timeline: Timeline, found: Saturation) -> Iterator[Evidence]:
+def _evidence(timeline: Timeline, found: Saturation, replayed: Replay | None) -> Iterator[Evidence]:
     yield Evidence(
         f"executions waited for a worker for {found.waiting:.0%} of the runs' time, in the queue or between steps",
         found.waiting, "share", "spans", f"phase = {QUEUED}",
@@ -113,6 +115,9 @@ def _evidence(timeline: Timeline, found: Saturation) -> Iterator[Evidence]:
         "workers had work while others waited",
         found.covered, "share", "spans",
     )  # fmt: skip
+    if replayed is not None:
+        text = f"in a replay with four times the replicas, the runs take {replayed.more_workers:.0%} less time"
+        yield Evidence(text, replayed.more_workers, "share", "spans")
     yield from _durations(timeline)
 
 
