@@ -14,7 +14,7 @@ from harness.simulator.kube_api.store import ObjectVersion
 _WORD = r"[^\s=!(),<>]+"
 _TERM = re.compile(
     rf"\s*(?:!\s*(?P<absent>{_WORD})|(?P<key>{_WORD})"
-    rf"(?:\s*(?P<sign>==|!=|=)\s*(?P<value>(?:{_WORD})?)|\s+(?P<within>in|notin)\s*\((?P<listed>[^()=!<>]*)\))?)"
+    rf"(?:\s*(?P<sign>==|!=|=|<|>)\s*(?P<value>(?:{_WORD})?)|\s+(?P<within>in|notin)\s*\((?P<listed>[^()=!<>]*)\))?)"
     r"\s*(?P<end>,|$)"
 )
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
@@ -22,7 +22,7 @@ _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on a label: `operator` is in, notin, exists or !."""
+    """One condition on a label: `operator` is in, notin, exists, !, > or <."""
 
     key: str
     operator: str
@@ -38,7 +38,17 @@ class Requirement:
                 return value is None or value not in self.values
             case "exists":
                 return value is not None
-        return value is None
+            case "!":
+                return value is None
+        return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        try:
+            number = int(value)
+        except ValueError:
+            return False
+        bound = int(next(iter(self.values)))
+        return number > bound if self.operator == ">" else number < bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ class Selection:
 
 
 def parse_labels(text: str) -> tuple[Requirement, ...]:
-    """The conditions of a label selector such as ``app=x,tier in (a, b),!old``; numbers are not compared.
+    """The conditions of a label selector such as ``app=x,tier in (a, b),!old,cpus>4``.
 
     Raises:
         ApiError: 400.
@@ -110,6 +120,9 @@ def _requirement(term: re.Match[str]) -> Requirement | None:
     values = frozenset(part.strip() for part in (term["listed"] if term["within"] else term["value"]).split(","))
     if not all(_NAME.fullmatch(value) for value in values if value):
         return None
+    if sign in ("<", ">"):
+        numbers = all(re.fullmatch(r"[+-]?\d+", value) for value in values)
+        return Requirement(key, sign, values) if numbers else None
     return Requirement(key, "notin" if sign in ("!=", "notin") else "in", values)
 
 

@@ -33,6 +33,11 @@ LABELS = {"app": "x", "cpus": "8", "empty": ""}
         ("none", False),
         ("!none", True),
         ("! app", False),
+        ("cpus>4", True),
+        ("cpus > 8", False),
+        ("cpus<9,app=x", True),
+        ("app>4", False),  # not a number
+        ("none>4", False),
         ("app=x,cpus=9", False),
         ("in in (x)", False),  # operators may be keys
     ],
