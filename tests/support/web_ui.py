@@ -77,7 +77,7 @@ def listener():
 
             def keep(request):
                 seen.append(request.headers.get("Authorization", ""))
-                return HttpAnswer(503, b"")
+                return HttpAnswer(503, b"nothing here")  # a browser shows a page of an error only with a body
 
             return stack.enter_context(serving(keep)), seen
 
