@@ -129,3 +129,49 @@ def test_what_tells_the_limits_of_a_controller_is_found_at_a_real_one() -> None:
     values = recorded("argo", "", (FIXTURES / "argo_controller.txt").read_text())
     assert values["argo_working_workers", "workflow_queue"] == pytest.approx(1469.94 / LENGTH_S, rel=1e-4)
     assert {"argo_queue_wait_s", "argo_busy_workers", "argo_k8s_requests_per_s"} <= {name for name, _ in values}
+
+
+# As the projects' references of metrics name them.
+KUEUE = """
+kueue_pending_workloads{cluster_queue="a",status="inadmissible"} 6
+kueue_admitted_active_workloads{cluster_queue="a"} 2
+kueue_admission_wait_time_seconds_bucket{cluster_queue="a",le="10"} 0
+kueue_admission_wait_time_seconds_bucket{cluster_queue="a",le="20"} 8
+kueue_admission_wait_time_seconds_bucket{cluster_queue="a",le="+Inf"} 8
+"""
+KUBELET = """
+kubelet_image_pull_duration_seconds_bucket{image_size_in_bytes="1GB-5GB",le="30"} 0
+kubelet_image_pull_duration_seconds_bucket{image_size_in_bytes="1GB-5GB",le="60"} 4
+kubelet_image_pull_duration_seconds_bucket{image_size_in_bytes="1GB-5GB",le="+Inf"} 4
+kubelet_pod_start_sli_duration_seconds_bucket{le="1"} 0
+kubelet_pod_start_sli_duration_seconds_bucket{le="2"} 9
+kubelet_pod_start_sli_duration_seconds_bucket{le="+Inf"} 9
+"""
+GPU = """
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1",Hostname="n1",pod="train",namespace="kubeflow"} 97
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-1",Hostname="n1",pod="train",namespace="kubeflow"} 30000
+"""
+KARPENTER = """
+karpenter_scheduler_queue_depth 12
+karpenter_nodeclaims_disrupted_total{nodepool="spot",reason="drifted"} 5
+karpenter_cloudprovider_errors_total{controller="nodeclaim.lifecycle",error="InsufficientCapacityError"} 15
+"""
+
+
+@pytest.mark.parametrize(
+    ("profile", "page", "values"),
+    [
+        ("kueue", KUEUE, {("kueue_pending_workloads", "a"): 6.0, ("kueue_admitted_workloads", "a"): 2.0,
+                          ("kueue_admission_wait_s", "a"): 19.9}),
+        ("kubelet", KUBELET, {("kubelet_pull_s", "1GB-5GB"): 59.7, ("kubelet_pod_start_sli_s", "0.5"): 1.5,
+                              ("kubelet_pod_start_sli_s", "0.99"): 1.99}),
+        ("gpu", GPU, {("gpu_used_percent", "n1"): 97.0, ("gpu_memory_used_mib", "n1"): 30000.0}),
+        ("autoscaler", KARPENTER, {("karpenter_waiting_pods", ""): 12.0,
+                                   ("karpenter_claims_disrupted_per_s", "spot"): 1.0,
+                                   ("karpenter_cloud_errors_per_s", "InsufficientCapacityError"): 3.0}),
+    ],
+)  # fmt: skip
+def test_each_metric_is_found_under_the_name_that_its_project_documents(
+    profile: str, page: str, values: dict[tuple[str, str], float]
+) -> None:
+    assert recorded(profile, "", page) == pytest.approx(values)
