@@ -96,7 +96,7 @@ def test_a_closed_pipe_is_not_an_error():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--spec", "none.yaml"], "none.yaml can't be read: No such file"),
+        (["--spec", "none.yaml"], "none.yaml does not exist"),
         (["-o", "x.txt"], "the name x.txt has no known suffix"),
         (["-o", "no/such/x.csv"], "can't be written: No such file or directory"),
         (["-o", "x.jsonl", "--excel-safe"], "--excel-safe and --crlf are for CSV"),
