@@ -215,7 +215,7 @@ def test_without_a_default_the_name_decides(tmp_path):
     )
     draft = draft_of(read_pipeline(path))
     columns = Sampler(read_spec(Document(draft.document(), "n")), 1, 30).block(0, 30)
-    first = {name: str(column.text().series()[0]) for name, column in columns.items()}
+    first = {name: str(column.text().to_list()[0]) for name, column in columns.items()}
     assert first["start_date"].startswith("2025-")
     assert first["dataset_url"].startswith("s3://training/")
     assert "@" in first["email"]
