@@ -4,21 +4,7 @@ import pytest
 
 from harness.detectors import diagnose
 from harness.detectors.controller import api_errors
-from tests.support.timelines import Story
-
-
-def watched(rates: dict[tuple[str, str], float], *, intended: int = 0) -> Story:
-    """Runs of others, and what KFP's API server answered by method and gRPC code (requests a second)."""
-    story = Story(intended=intended, schedule={})
-    for seq in range(40):
-        story.run(f"run-{seq:04d}", 2.0 * seq, 2.0 * seq + 20.0)
-    for second in range(0, 120, 30):
-        for (method, code), rate in rates.items():
-            story.sample(float(second), "kfp_requests_per_s", rate, grpc_method=method, grpc_code=code)
-    return story
-
-
-REFUSING = {("CreateRun", "OK"): 0.9, ("CreateRun", "Internal"): 0.08, ("CreateRun", "Unavailable"): 0.02}
+from tests.support.injected.loads import REFUSING, watched
 
 
 def test_where_no_load_was_sent_the_api_servers_metrics_show_what_it_rejected(tmp_path):

@@ -4,9 +4,8 @@ import pytest
 
 from harness.detectors import diagnose
 from harness.detectors.stores import db_connections
-from tests.detectors.test_api_errors import REFUSING, watched
 from tests.support.injected.control_plane import crowded, db
-from tests.support.injected.loads import steady
+from tests.support.injected.loads import REFUSING, steady, watched
 
 NAME = db_connections.NAME
 

@@ -177,3 +177,18 @@ def slower_and_slower() -> Story:
     story = steady(gap=lambda seq: 0.3 + seq / 5)
     story.records = list(seen(story.records, without=RUNS_ONLY, whole=False))
     return story
+
+
+def watched(rates: dict[tuple[str, str], float], *, intended: int = 0) -> Story:
+    """Runs of others, and what KFP's API server answered by method and gRPC code (requests a second)."""
+    story = Story(intended=intended, schedule={})
+    for seq in range(40):
+        story.run(f"run-{seq:04d}", 2.0 * seq, 2.0 * seq + 20.0)
+    for second in range(0, 120, 30):
+        for (method, code), rate in rates.items():
+            story.sample(float(second), "kfp_requests_per_s", rate, grpc_method=method, grpc_code=code)
+    return story
+
+
+# Of the requests to create runs, a tenth.
+REFUSING = {("CreateRun", "OK"): 0.9, ("CreateRun", "Internal"): 0.08, ("CreateRun", "Unavailable"): 0.02}
