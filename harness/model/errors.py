@@ -38,7 +38,7 @@ _MEANINGS = {
 }
 
 
-_LONGEST, _HEAD, _TAIL = 600, 400, 100  # characters of a line: files that somebody else wrote may hold long names
+_LONGEST, _HEAD, _TAIL = 600, 400, 100  # characters of a line: untrusted files may hold long names
 
 
 class PipeswarmError(Exception):

@@ -70,7 +70,7 @@ class KnownRuns:
         return [] if before else [*records, self._span(run, None, now_at)]
 
     def remove(self, run: str, now_at: int) -> list[Event]:
-        """The platform shows a run no longer: it has ended as the cluster showed, or nobody will know how it ended."""
+        """The platform shows a run no longer: it ended as the cluster showed, or its end is unknown."""
         if before := self.open.pop(run, None):
             self._states[before.state] -= 1
         self.over.add(run)

@@ -32,7 +32,7 @@ class PollState:
         sent: submissions so far.
         hint: what a poll would show.
         hinted_s: seconds since the hint last changed.
-        awaited_s: seconds for which an end has been awaited; none while none is awaited.
+        awaited_s: seconds for which an end has been awaited; none while no end is awaited.
         left_s: estimated seconds until the last end, at the present rate of ends; none while unknown.
         going: runs that have not ended.
         pages: requests of the longest sweep so far: what it took is not missing in the floor of a shorter one.

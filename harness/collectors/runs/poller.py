@@ -1,6 +1,6 @@
 """When to list the runs, and what to record of them: a state machine without I/O, threads or a clock.
 
-It is told what happens and answers with commands (`messages`); `listing` carries them out.
+Its methods take what happened and return commands (`messages`); `listing` carries them out.
 """
 
 from collections import deque

@@ -209,11 +209,11 @@ class KfpTarget:
         return runs, str(listing.get("next_page_token", ""))
 
     def _name_of(self, exchange: Exchange, pipeline: str) -> str:
-        """The name of an uploaded pipeline, asked for once; its id where the server does not tell."""
+        """The name of an uploaded pipeline, requested once; its id if the server does not return one."""
         if pipeline not in self._names:
             try:
                 found = Api(exchange).get(f"/pipelines/{quote(pipeline)}")
-            except PipeswarmError:  # it was deleted, or belongs to somebody else
+            except PipeswarmError:  # it was deleted, or is not ours to read
                 found = {}
             self._names[pipeline] = str(found.get("display_name") or pipeline)
         return self._names[pipeline]
