@@ -9,7 +9,6 @@ import orjson
 
 from harness.analysis.result import Result, SloResult, Summary
 from harness.model.effects import Figure, Prediction
-from harness.model.findings import Finding
 from reports.spot import spot_document
 
 SCHEMA_VERSION = "1.0"
@@ -40,7 +39,7 @@ def document(result: Result) -> dict[str, Any]:
         "exit_meaning": result.exit_code.meaning,
         "validity": {"verdict": result.verdict, "reasons": validity.reasons, "figures": validity.figures},
         "slos": [_slo(slo) for slo in result.slos],
-        "findings": [_finding(finding) for finding in result.diagnosis.findings],
+        "findings": [_all(finding) for finding in result.diagnosis.findings],
         "effects": _effects(result),
         "not_judged": [
             _all(judged) | {"lacked": [_of(lack, "observation", "sources") for lack in judged.lacked]}
@@ -52,11 +51,11 @@ def document(result: Result) -> dict[str, Any]:
         "phases": _phases(result),
         "latencies": {f"{name}_s": _summary(each) for name, each in _all(result.latencies).items()},
         "scaling": _scaling(result),
-        "charges": _all(result.cost, "overhead", "surplus", "wasted"),
+        "cost": _all(result.cost, "overhead", "surplus", "wasted"),
         "pending": _pending(result),
         "baseline": _baseline(result),
         "observer": _observer(result),
-        "rework": _all(result.wasted_work, "amplification"),
+        "wasted_work": _all(result.wasted_work, "amplification"),
         "goodput": [_all(kind, "per_node_hour", "per_money") for kind in result.goodput],
         "spot": spot_document(result),
         "tenants": _all(tenants) | {"worst": tenants.worst and tenants.worst.name} if tenants else None,
@@ -152,11 +151,6 @@ def _observer(result: Result) -> dict[str, Any] | None:
         return None
     counts = [{"endpoint": name, "count": count} for name, count in sorted(own.by_endpoint.items())]
     return {"requests": counts, "platform_requests": own.platform, "platform_share": own.share}
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    shown: dict[str, Any] = _all(finding)
-    return {"knob": shown.pop("fix"), **shown}
 
 
 def _throughput(result: Result) -> dict[str, Any]:

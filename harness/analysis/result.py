@@ -201,7 +201,7 @@ def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None 
     if baseline is not None:
         baseline.demand_same_load(timeline.plan)
     fitted, replicas = scaling(timeline), workers(timeline)
-    carriers = hosts(timeline, replicas)
+    machines = hosts(timeline, replicas)
     return Result(
         plan=timeline.plan,
         started_at=timeline.start_at,
@@ -244,8 +244,8 @@ def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None 
         free_space=free_space(volumes(timeline)),
         requested=requested(timeline),
         submissions=submissions(timeline),
-        host_work=host_work(timeline, carriers),
-        placement=placement(timeline, carriers),
+        host_work=host_work(timeline, machines),
+        placement=placement(timeline, machines),
         run_bars=run_bars(timeline),
         raw_rows=raw_rows(timeline),
         tasks=tasks(timeline),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.waits.controller_limit import Limit, Signs
+from harness.analysis.waits.controller_limit import Limit, Symptoms
 from harness.detectors import diagnose
 from harness.detectors.controller import etcd_nearly_full, webhook_slow, workflow_parallelism
 from harness.model.phases import SCHEDULING, TASK
@@ -95,7 +95,7 @@ def test_a_fix_is_not_offered_where_the_setting_is_already_there_or_better(
     assert "controller-requeue" not in {each.name for each in findings} or "1s" not in arguments
 
 
-SLOW = Signs(queued_s=9.0, work_s=7.0, operation_s=10.0, busy=32.0, rate=4.3, request_s=0.05)
+SLOW = Symptoms(queued_s=9.0, work_s=7.0, operation_s=10.0, busy=32.0, rate=4.3, request_s=0.05)
 
 
 @pytest.mark.parametrize(

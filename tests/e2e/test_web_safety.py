@@ -183,7 +183,7 @@ HOSTILE = "<img src=x onerror=window.run=1>\x1b]0;owned\x07 \u202egnp.exe"
 
 def test_the_tab_shows_what_a_platform_says_as_text(locust, page):
     ui = start_web_ui(locust, "--host", NOBODY, "--pipeline", PIPELINE)
-    finding = {"name": HOSTILE, "title": HOSTILE, "confidence": 0.9, "evidence": [HOSTILE], "knob": HOSTILE}
+    finding = {"name": HOSTILE, "title": HOSTILE, "confidence": 0.9, "evidence": [HOSTILE], "fix": HOSTILE}
     state = ui.state() | {
         "load": {"stage": HOSTILE, "load": HOSTILE, "intended": 1}, "observer": {"store_free_bytes": {HOSTILE: 1}},
         "findings": [finding], "warning": HOSTILE, "verdict": f"two\nlines\t{HOSTILE}",

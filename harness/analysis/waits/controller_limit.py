@@ -60,7 +60,7 @@ class Limit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signs:
+class Symptoms:
     """What was seen of the controller; none is not recorded. Seconds are typical of its busy stretches.
 
     Attributes:
@@ -97,7 +97,7 @@ class Signs:
         return self.queued_s is not None
 
     def limit(self, *, idle: bool, late_start: bool) -> Limit:
-        """What these signs mean for a controller that is slow.
+        """What these symptoms mean for a controller that is slow.
 
         Args:
             idle: new workflows start at once, and what follows takes no longer than to the controller's next look.
@@ -136,7 +136,7 @@ class Signs:
     def few_workers(self) -> bool:
         """Whether all workers are busy with a queue behind them, and there are fewer than by default.
 
-        At the client's rate all of the default's workers are busy, too; then other signs decide.
+        At the client's rate all of the default's workers are busy, too; then other symptoms decide.
         """
         told = self.settings.get(WORKFLOW_WORKERS, self.busy)
         return self.queue > 0 and self.busy is not None and told is not None and told <= self.busy < WORKERS
@@ -166,14 +166,14 @@ class Signs:
 
 
 @remembered
-def signs(timeline: Timeline) -> Signs:
-    """Read the signs from samples, and from the workflows whose nodes were read."""
+def symptoms(timeline: Timeline) -> Symptoms:
+    """Read the symptoms from samples, and from the workflows whose nodes were read."""
     working = _series(timeline, WORKING, queue_name=WORKFLOW_QUEUE)
     gauge = _series(timeline, BUSY, worker_type=WORKFLOW_QUEUE)
     working = working if working.size else gauge
     rates = _rates(timeline)
     rate = max(rates, key=lambda each: float(each.max()), default=np.zeros(0))
-    return Signs(
+    return Symptoms(
         token_s=_usual(_series(timeline, CLIENT_WAIT_S, quantile="0.5")),
         pod_token_s=_usual(_series(timeline, RESOURCE_WAIT_S, quantile="0.5")),
         queued_s=_usual(_series(timeline, QUEUE_WAIT_S, queue_name=WORKFLOW_QUEUE, quantile="0.5")),

@@ -77,7 +77,7 @@ def _as_dict(finding: Finding) -> dict[str, Any]:
         "confidence": finding.confidence,
         "status": finding.status,
         "evidence": [evidence.statement for evidence in finding.evidence],
-        "knob": finding.fix,
+        "fix": finding.fix,
         "commands": list(finding.commands),
     }
 

@@ -9,10 +9,10 @@ from harness.analysis.waits.controller_limit import (
     REQUESTS,
     RESOURCE_WAIT_S,
     Limit,
-    Signs,
-    signs,
+    Symptoms,
+    symptoms,
 )
-from harness.detectors.controller.slow_controller import WEBHOOK, namespace, spent, told_apart, tune
+from harness.detectors.controller.slow_controller import WEBHOOK, distinguished, namespace, spent, tune
 from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 from harness.model.phases import BURST, QPS
 
@@ -31,10 +31,10 @@ _SETTINGS = "workflow-controller-configmap"
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Its requests wait for tokens, go out at an even rate, or pods come long after their nodes."""
-    slow = told_apart(timeline)
+    slow = distinguished(timeline)
     if slow is None or slow.limit not in {Limit.REQUESTS, Limit.POD_RATE}:
         return []
-    seen = signs(timeline)
+    seen = symptoms(timeline)
     evidence, confidence = (*_evidence(seen), *slow.evidence), _confidence(seen, slow.limit)
     if slow.limit is Limit.POD_RATE:
         title = "The workflow controller creates pods at the rate of resourceRateLimit"
@@ -60,14 +60,14 @@ def detect(timeline: Timeline) -> list[Finding]:
     ]
 
 
-def _confidence(seen: Signs, limit: Limit) -> float:
+def _confidence(seen: Symptoms, limit: Limit) -> float:
     """Sure where waits for tokens or the limit were read; an even rate is a token bucket's, and not only that."""
     if limit is Limit.POD_RATE or seen.token_s is not None or (seen.measured and QPS in seen.settings):
         return _SURE
     return _LIKELY if seen.request_s is not None or not seen.measured else _MAYBE
 
 
-def _evidence(seen: Signs) -> Iterator[Evidence]:
+def _evidence(seen: Symptoms) -> Iterator[Evidence]:
     for name, waited in ((CLIENT_WAIT_S, seen.token_s), (RESOURCE_WAIT_S, seen.pod_token_s)):
         if waited:
             text = f"a request of the controller waited {format_duration(waited)} for its own rate limit (median)"

@@ -8,13 +8,13 @@ from harness.analysis.waits.controller_limit import (
     QUEUE_WAIT_S,
     WORKERS,
     Limit,
-    Signs,
+    Symptoms,
     queue_wait_s,
-    signs,
+    symptoms,
     workers_of,
 )
 from harness.analysis.waits.workflow_limits import DEFAULTS, settings
-from harness.detectors.controller.slow_controller import WEBHOOK, spent, told_apart, tune
+from harness.detectors.controller.slow_controller import WEBHOOK, distinguished, spent, tune
 from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
 
@@ -33,7 +33,7 @@ _CLEANUP_S = 5.0
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Workflows wait in the queue while the client has tokens to spare, or ended pods do."""
-    slow, seen = told_apart(timeline), signs(timeline)
+    slow, seen = distinguished(timeline), symptoms(timeline)
     slow_controllers = [] if slow is None or slow.limit is not Limit.WORKERS else [slow]
     return [
         *(
@@ -58,7 +58,7 @@ def _more(busy: float | None, default: float) -> int:
     return round(max(default, 2 * busy) if busy else 2 * default)
 
 
-def _evidence(seen: Signs) -> Iterator[Evidence]:
+def _evidence(seen: Symptoms) -> Iterator[Evidence]:
     if seen.queued_s is not None:
         text = f"a workflow waited {format_duration(seen.queued_s)} for a worker (median)"
         yield Evidence(text, seen.queued_s, "s", "samples", f"metric = {QUEUE_WAIT_S}")

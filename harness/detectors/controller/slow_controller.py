@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, distinct, remembered
-from harness.analysis.waits.controller_limit import SOON_S, Limit, signs
+from harness.analysis.waits.controller_limit import SOON_S, Limit, symptoms
 from harness.analysis.waits.critical_path import CriticalPath, critical_path
 from harness.analysis.waits.outage import outage
 from harness.analysis.waits.quota_use import used_up
@@ -81,7 +81,7 @@ def slow_controller(timeline: Timeline) -> SlowController | None:
     held = max(quota_waits(timeline), full, told) + (down.share if down else 0.0)
     own = max(0.0, (whole := _share(timeline)) - held)
     a_pod_s *= own / max(whole, _NOTHING)
-    seen = signs(timeline)
+    seen = symptoms(timeline)
     # The rest, no setting saves; at the client's rate, steps wait for tokens in each gap.
     share = own * (1.0 if seen.at_client_rate else 1 - _USUAL_S / max(a_pod_s, _USUAL_S))
     if share < _MIN_SHARE_OF_TIME:
@@ -128,14 +128,14 @@ def _told(timeline: Timeline) -> tuple[Evidence, ...]:
     return (Evidence(text, None, "", "events", f"reason = {ARGUMENTS}"),) if known else ()
 
 
-def told_apart(timeline: Timeline) -> SlowController | None:
-    """The same, where it is known what holds it up.
+def distinguished(timeline: Timeline) -> SlowController | None:
+    """The slow controller with its limit distinguished.
 
     Raises:
         CannotJudgeError: the controller is slow, and nothing that was observed says why.
     """
     slow = slow_controller(timeline)
-    if slow is not None and slow.limit is Limit.UNKNOWN and not signs(timeline).measured:
+    if slow is not None and slow.limit is Limit.UNKNOWN and not symptoms(timeline).measured:
         raise CannotJudgeError(
             "the controller is slow, and neither its metrics (--metrics argo=… or Prometheus) nor enough nodes of "
             "workflows were recorded to say why"
@@ -186,7 +186,7 @@ def _confidence(timeline: Timeline, share: float, limit: Limit) -> float:
     if share < _CERTAIN_SHARE or quota_waits(timeline) > 0:
         return 0.7
     if limit is Limit.UNKNOWN or not (
-        signs(timeline).measured or (limit is Limit.LOOKS and REQUEUE_TIME in settings(timeline))
+        symptoms(timeline).measured or (limit is Limit.LOOKS and REQUEUE_TIME in settings(timeline))
     ):
         return 0.7
     return 0.85 if scheduling_wait(timeline).share < share else 0.75

@@ -75,7 +75,7 @@
     find(".findings ul").replaceChildren(...(findings.length ? findings.map((finding) => {
       const item = document.createElement("li");
       item.append(element("b", finding.title), element("small", ` ${finding.name}, ${Math.round(finding.confidence * 100)} % confidence`),
-        element("p", finding.evidence[0] || ""), element("p", finding.knob, "knob"));
+        element("p", finding.evidence[0] || ""), element("p", finding.fix, "fix"));
       return item;
     }) : [element("li", "None found so far.")]));
     find(".verdict").hidden = !verdict;

@@ -10,7 +10,7 @@ import numpy as np
 from harness.analysis.capacity.acceptance import acceptance
 from harness.analysis.cost.requested import requests_by
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.waits.controller_limit import Limit, signs
+from harness.analysis.waits.controller_limit import Limit, symptoms
 from harness.analysis.waits.quota_use import amounts_of, side_by_side
 from harness.analysis.waits.quota_waits import refusals
 from harness.analysis.waits.startup_delay import startup_delay
@@ -131,7 +131,7 @@ def _controller(profile: Profile, timeline: Timeline, *, locks: bool) -> Read:
     )
     if most:
         settings.append(Setting("parallelism", most, source))
-    seen = signs(timeline)
+    seen = symptoms(timeline)
     limit = seen.limit(idle=False, late_start=True) if seen.measured else Limit.UNKNOWN
     if limit is Limit.WORKERS and seen.busy:
         controller = replace(controller, workers=max(1, round(seen.busy)))

@@ -110,7 +110,7 @@ def test_prices_that_are_given_count_instead(tmp_path):
     folder = billed(night()).write(tmp_path)
     assert main(["report", str(folder.path), "--quiet", "--no-what-if", "--price", "0.5"]) == 0
     report = json.loads((folder.path / "report.json").read_bytes())
-    assert sum(part["cost"] for part in report["allocated"]) == pytest.approx(report["charges"]["cost"]) == 1.0
+    assert sum(part["cost"] for part in report["allocated"]) == pytest.approx(report["cost"]["cost"]) == 1.0
 
 
 def test_without_nodes_there_is_nothing_to_allocate(tmp_path):

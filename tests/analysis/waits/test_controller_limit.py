@@ -1,4 +1,4 @@
-"""What holds the workflow controller up: its signs, and the decision as a table."""
+"""What holds the workflow controller up: its symptoms, and the decision as a table."""
 
 import pytest
 
@@ -12,9 +12,9 @@ from harness.analysis.waits.controller_limit import (
     RESOURCE_WAIT_S,
     WORKING,
     Limit,
-    Signs,
+    Symptoms,
     queue_wait_s,
-    signs,
+    symptoms,
     workers_of,
 )
 from harness.model import Span
@@ -25,31 +25,31 @@ IDLE, BUSY = {"idle": True, "late_start": False}, {"idle": False, "late_start": 
 
 
 @pytest.mark.parametrize(
-    ("signs", "runs", "limit"),
+    ("symptoms", "runs", "limit"),
     [
         # Argo 4.1 tells the waits for its client's limit: they decide, whatever else waits.
-        (Signs(token_s=0.5, queued_s=9.0, work_s=3.0), BUSY, Limit.REQUESTS),
-        (Signs(token_s=0.4, queued_s=9.0, work_s=1.1), BUSY, Limit.WORKERS),
-        (Signs(token_s=0.4, queued_s=1.0, work_s=1.1), IDLE, Limit.LOOKS),
-        (Signs(token_s=0.4, queued_s=1.0, work_s=1.1), BUSY, Limit.UNKNOWN),
-        (Signs(token_s=9.0, pod_token_s=0.5, queued_s=9.0), BUSY, Limit.POD_RATE),
-        (Signs(token_s=0.0, queued_s=9.0, work_s=3.0, even=True), BUSY, Limit.UNKNOWN),  # workers short of CPU
+        (Symptoms(token_s=0.5, queued_s=9.0, work_s=3.0), BUSY, Limit.REQUESTS),
+        (Symptoms(token_s=0.4, queued_s=9.0, work_s=1.1), BUSY, Limit.WORKERS),
+        (Symptoms(token_s=0.4, queued_s=1.0, work_s=1.1), IDLE, Limit.LOOKS),
+        (Symptoms(token_s=0.4, queued_s=1.0, work_s=1.1), BUSY, Limit.UNKNOWN),
+        (Symptoms(token_s=9.0, pod_token_s=0.5, queued_s=9.0), BUSY, Limit.POD_RATE),
+        (Symptoms(token_s=0.0, queued_s=9.0, work_s=3.0, even=True), BUSY, Limit.UNKNOWN),  # workers short of CPU
         # Before, an even rate and workers that take long for an update do.
-        (Signs(queued_s=9.0, work_s=2.1, even=True), BUSY, Limit.REQUESTS),
-        (Signs(queued_s=9.0, work_s=1.5, even=True), BUSY, Limit.REQUESTS),
-        (Signs(queued_s=9.0, work_s=2.1), BUSY, Limit.UNKNOWN),
-        (Signs(queued_s=9.0, work_s=1.1, even=True), BUSY, Limit.WORKERS),
-        (Signs(queued_s=9.0), BUSY, Limit.WORKERS),
+        (Symptoms(queued_s=9.0, work_s=2.1, even=True), BUSY, Limit.REQUESTS),
+        (Symptoms(queued_s=9.0, work_s=1.5, even=True), BUSY, Limit.REQUESTS),
+        (Symptoms(queued_s=9.0, work_s=2.1), BUSY, Limit.UNKNOWN),
+        (Symptoms(queued_s=9.0, work_s=1.1, even=True), BUSY, Limit.WORKERS),
+        (Symptoms(queued_s=9.0), BUSY, Limit.WORKERS),
         # Without metrics, the nodes of workflows and their pods.
-        (Signs(late_s=1.0), BUSY, Limit.REQUESTS),
-        (Signs(late_s=0.0), BUSY, Limit.WORKERS),
-        (Signs(late_s=0.0), IDLE, Limit.LOOKS),
-        (Signs(), IDLE, Limit.LOOKS),
-        (Signs(), BUSY, Limit.UNKNOWN),
+        (Symptoms(late_s=1.0), BUSY, Limit.REQUESTS),
+        (Symptoms(late_s=0.0), BUSY, Limit.WORKERS),
+        (Symptoms(late_s=0.0), IDLE, Limit.LOOKS),
+        (Symptoms(), IDLE, Limit.LOOKS),
+        (Symptoms(), BUSY, Limit.UNKNOWN),
     ],
 )
-def test_the_strongest_sign_decides(signs, runs, limit):
-    assert signs.limit(**runs) is limit
+def test_the_strongest_symptom_decides(symptoms, runs, limit):
+    assert symptoms.limit(**runs) is limit
 
 
 def sampled(*series: tuple[str, list[float], dict[str, str]]) -> Story:
@@ -76,7 +76,7 @@ def test_waits_are_the_medians_in_the_busiest_quarter(tmp_path):
         (QUEUE_WAIT_S, [7.0, 7.0, 7.0], _MEDIAN | {"queue_name": "pod_cleanup_queue"}),
     )
     timeline = story.timeline(tmp_path)
-    seen = signs(timeline)
+    seen = symptoms(timeline)
     assert (seen.token_s, seen.pod_token_s, seen.queued_s) == (0.6, 2.5, 2.5)
     assert seen.measured
     assert seen.queues
@@ -85,9 +85,9 @@ def test_waits_are_the_medians_in_the_busiest_quarter(tmp_path):
 
 
 def test_what_was_not_recorded_is_no_sign(tmp_path):
-    assert signs(sampled().timeline(tmp_path)) == Signs()
-    assert not Signs().measured
-    assert not Signs(queued_s=1.0).queues, "the lowest bucket ends there"
+    assert symptoms(sampled().timeline(tmp_path)) == Symptoms()
+    assert not Symptoms().measured
+    assert not Symptoms(queued_s=1.0).queues, "the lowest bucket ends there"
 
 
 @pytest.mark.parametrize("metric", [WORKING, BUSY_WORKERS])
@@ -100,20 +100,20 @@ def test_a_workers_time_for_an_update_follows_littles_law(metric, tmp_path):
         (REQUESTS, [9.0] * 5, _UPDATES | {"status_code": "409"}),
     )
     timeline = story.timeline(tmp_path)
-    seen = signs(timeline)
+    seen = symptoms(timeline)
     assert (seen.work_s, seen.busy) == (2.0, 8.0)
     assert workers_of(timeline, "workflow_queue") == (8.0 if metric == BUSY_WORKERS else None)
 
 
 def test_rare_updates_take_their_workers_long(tmp_path):
     story = sampled((WORKING, [8.0, 8.0], {"queue_name": "workflow_queue"}), (REQUESTS, [0.5, 0.5], _UPDATES))
-    assert signs(story.timeline(tmp_path)).work_s == 16.0
+    assert symptoms(story.timeline(tmp_path)).work_s == 16.0
 
 
 @pytest.mark.parametrize("updates", [[0.0, 0.0, 0.0], [], [0.0, 0.0, 0.0, 0.0, 1.0]])
 def test_workers_that_hardly_update_anything_take_no_known_time(updates, tmp_path):
     story = sampled((WORKING, [2.0, 2.0], {"queue_name": "workflow_queue"}), (REQUESTS, updates, _UPDATES))
-    assert signs(story.timeline(tmp_path)).work_s is None
+    assert symptoms(story.timeline(tmp_path)).work_s is None
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_rate_that_stays_at_its_maximum_is_even(argos, kubernetes, rate, even,
         (REQUESTS, half, {"kind": "cronworkflows", "verb": "Get"}),
         (REQUESTS, kubernetes, {"verb": "Create"}),
     )
-    seen = signs(story.timeline(tmp_path))
+    seen = symptoms(story.timeline(tmp_path))
     assert (seen.rate, seen.even) == (rate, even)
 
 
@@ -174,7 +174,7 @@ def described(late_s: float, count: int = 20, *, message: str = "", other: str =
     ],
 )
 def test_pods_come_late_after_their_nodes_where_nothing_else_is_known_to_hold_them_back(story, late_s, tmp_path):
-    assert signs(story.timeline(tmp_path)).late_s == (late_s and pytest.approx(late_s))
+    assert symptoms(story.timeline(tmp_path)).late_s == (late_s and pytest.approx(late_s))
 
 
 def test_pods_of_runs_whose_workflows_were_not_read_say_nothing(tmp_path):
@@ -183,10 +183,10 @@ def test_pods_of_runs_whose_workflows_were_not_read_say_nothing(tmp_path):
         run = story.submit(seq, due=float(seq))
         story.run(run, float(seq), seq + 60.0)
         story.pod(run, f"train-{seq}", None, (SCHEDULING, seq + 50.0, seq + 55.0))
-    assert signs(story.timeline(tmp_path)).late_s == pytest.approx(3.0)
+    assert symptoms(story.timeline(tmp_path)).late_s == pytest.approx(3.0)
 
 
 def test_workflows_without_pods_say_nothing(tmp_path):
     story = described(3.0)
     story.records = [each for each in story.records if getattr(each, "phase", "") not in {SCHEDULING, RUNNING}]
-    assert signs(story.timeline(tmp_path)).late_s is None
+    assert symptoms(story.timeline(tmp_path)).late_s is None

@@ -24,7 +24,7 @@ def test_a_run_that_is_going_is_diagnosed_and_nothing_is_sealed(going, capsys):
     assert not (going.path / "tables").exists()
     (first, *_) = going.read_live("findings")["findings"]
     assert first["name"] == "store-full"
-    assert all(first[part] for part in ("title", "evidence", "knob", "commands"))
+    assert all(first[part] for part in ("title", "evidence", "fix", "commands"))
 
 
 def test_a_program_gets_what_the_folder_keeps(going, capsys):
