@@ -4,12 +4,14 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.model import ConfigError
 from harness.model.text.inert import shell_word
 from harness.reasons import builtin, merged, rows_of, stated
 from harness.store.reasons import read_reasons
 
+ROOT = Path(__file__).parents[2]
 ROW = {
     "name": "own", "source": "log", "pattern": "lost", "cause": "c", "layer": "pipeline", "effect": "fails", "fix": "f",
     "show": ["kubectl get pods"], "link": "https://wiki.example",
@@ -27,6 +29,11 @@ def test_a_killed_sidecar_is_told_from_a_killed_step(text: str, row: str) -> Non
     match = builtin().match(text)
     assert match.row is not None
     assert match.row.name == row
+
+
+def test_the_builtin_rows_are_ones_that_a_user_might_write() -> None:
+    text = (ROOT / "harness/reasons/reasons.yaml").read_text(encoding="utf-8")
+    assert tuple(rows_of(yaml.safe_load(text), "reasons.yaml")) == builtin().rows
 
 
 def test_words_that_argo_passes_on_are_its_own_before_they_are_the_platforms() -> None:

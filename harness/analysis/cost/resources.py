@@ -183,10 +183,10 @@ def memory_bound(peaks: Floats) -> float:
     The one-sided tolerance bound of a lognormal distribution (Hahn and Meeker, Statistical Intervals, 4.6): maxima of
     data that vary in size have a long tail, which a quantile of twenty pods does not show.
     """
-    from scipy.special import nctdtrit, ndtri
-
     if peaks.size < _FEW or peaks.min() <= 0:
         return 0.0
+    from scipy.special import nctdtrit, ndtri
+
     logs, root = np.log(peaks), np.sqrt(peaks.size)
     factor = float(nctdtrit(peaks.size - 1, ndtri(_ENOUGH_FOR) * root, _SURE)) / root
     return float(np.exp(logs.mean() + factor * logs.std(ddof=1)))
@@ -194,10 +194,10 @@ def memory_bound(peaks: Floats) -> float:
 
 def share_above(peaks: Floats, limit: float) -> float | None:
     """The chance that the next pod needs more than `limit` bytes, by the same distribution; none for too few pods."""
-    from scipy.special import stdtr
-
     if peaks.size < _FEW or peaks.min() <= 0:
         return None
+    from scipy.special import stdtr
+
     logs = np.log(peaks)
     spread = float(logs.std(ddof=1)) * np.sqrt(1 + 1 / peaks.size)
     return float(stdtr(peaks.size - 1, (logs.mean() - np.log(limit)) / spread)) if spread > 0 else 0.0
