@@ -18,7 +18,7 @@ from harness.simulator.profile.file import built_in, load_profile
 from harness.simulator.profile.results import with_results
 
 if TYPE_CHECKING:
-    from harness.simulator.serving.server import ListenOptions
+    from harness.simulator.serving import ListenOptions
 
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
 
@@ -91,7 +91,7 @@ def add_listen_options(parser: argparse.ArgumentParser) -> None:
 
 def listen_options(args: argparse.Namespace) -> "ListenOptions":
     """The parsed options of `add_listen_options`."""
-    from harness.simulator.serving.server import ListenOptions
+    from harness.simulator.serving import ListenOptions
 
     return ListenOptions(args.host, args.port, args.ready_file, args.die_with_parent)
 

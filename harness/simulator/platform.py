@@ -11,7 +11,7 @@ from harness.simulator.argo.operator import Unfolding
 from harness.simulator.cluster import Cluster, ClusterListener, NullListener
 from harness.simulator.cluster.quota import Quotas
 from harness.simulator.engine.calendar import Skew
-from harness.simulator.engine.draws import Draws
+from harness.simulator.engine.distributions import Draws
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.agent import Agent
 from harness.simulator.kfp.records import Run

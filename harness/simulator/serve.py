@@ -23,9 +23,7 @@ from harness.simulator.kube_objects.proxy import Proxies
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
-from harness.simulator.serving.garbage import Collector
-from harness.simulator.serving.server import ListenOptions, StopSignal, announce, listening
-from harness.simulator.serving.wall import WallClock
+from harness.simulator.serving import Collector, ListenOptions, StopSignal, WallClock, announce, listening
 
 _CHECK_S = 1.0  # interval for checking the parent process, the lag and the garbage
 

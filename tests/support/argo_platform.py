@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kube_api.creations import Creations
+from harness.simulator.kube_api.writing import Creations
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.kube_objects.workflows import COMBINED

@@ -9,8 +9,7 @@ import orjson
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import ApiError
-from harness.simulator.kube_api.creations import Creations
-from harness.simulator.kube_api.writing import Target, delete
+from harness.simulator.kube_api.writing import Creations, Target, delete
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from harness.simulator.kube_api import ApiError, ObjectStore, Resource, resources
+from harness.simulator.kube_api import ApiError, ObjectStore, Resource, resource
 from harness.simulator.kube_api.patches import merge
-from harness.simulator.kube_api.resources import shown
+from harness.simulator.kube_api.resource import shown
 from harness.simulator.kube_api.routes import mount
 from tests.support.servers import kubeconfig
 
@@ -100,21 +100,21 @@ def types() -> list[Resource]:
     usage = {"cpu": "250m", "memory": "512Mi"}
     at = {"timestamp": stamp(), "window": "30s"}
     return [
-        resources.nodes(**shown(as_is, "spec.unschedulable")),
-        resources.pods(**shown(as_is, "spec.nodeName", "status.phase", "spec.restartPolicy")),
-        resources.namespaces(**shown(as_is, "status.phase")),
-        resources.persistent_volume_claims(**shown(as_is)),
-        resources.events(**shown(as_is, "involvedObject.kind", "involvedObject.name", "reason", "type")),
-        resources.config_maps(**shown(as_is)),
-        resources.deployments(**shown(as_is)),
-        resources.services(**shown(as_is, "spec.clusterIP", "spec.type")),
-        resources.resource_quotas(**shown(as_is)),
-        resources.workflows(**shown(as_is)),
-        resources.node_metrics(
+        resource.nodes(**shown(as_is, "spec.unschedulable")),
+        resource.pods(**shown(as_is, "spec.nodeName", "status.phase", "spec.restartPolicy")),
+        resource.namespaces(**shown(as_is, "status.phase")),
+        resource.persistent_volume_claims(**shown(as_is)),
+        resource.events(**shown(as_is, "involvedObject.kind", "involvedObject.name", "reason", "type")),
+        resource.config_maps(**shown(as_is)),
+        resource.deployments(**shown(as_is)),
+        resource.services(**shown(as_is, "spec.clusterIP", "spec.type")),
+        resource.resource_quotas(**shown(as_is)),
+        resource.workflows(**shown(as_is)),
+        resource.node_metrics(
             **shown(as_is),
             listing=lambda: [("", "node-0", {"metadata": {"name": "node-0"}, **at, "usage": usage})],
         ),
-        resources.pod_metrics(
+        resource.pod_metrics(
             **shown(as_is),
             listing=lambda: [
                 (

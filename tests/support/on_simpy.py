@@ -18,7 +18,7 @@ from harness.simulator.cluster.kubelet import SIGKILLED
 from harness.simulator.cluster.objects import Node
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.ranking import Ranks
-from harness.simulator.engine.draws import Draws
+from harness.simulator.engine.distributions import Draws
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.database import Database

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 from harness.simulator.profile import Profile
 from harness.simulator.serve import ServeOptions, build
-from harness.simulator.serving.server import ListenOptions, listening
-from harness.simulator.serving.wall import WallClock
+from harness.simulator.serving import ListenOptions, WallClock, listening
 
 
 class SkippingClock(WallClock):

@@ -11,7 +11,7 @@ from harness.model.http import HttpAnswer
 from harness.model.plan import ObserverPlan, Plan
 from harness.model.scenario import Scenario
 from harness.model.text.redaction import HIDDEN, Redaction
-from harness.simulator.kube_api import resources
+from harness.simulator.kube_api import resource
 from harness.targets import argo
 from harness.targets.argo.manifest import TEST_LABEL, inputs_of
 from harness.targets.scenarios import ParamMode, read_scenarios
@@ -145,13 +145,13 @@ def test_what_from_can_name_is_told(reference):
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        (resources.workflow_templates, ["wftmpl"]),
-        (resources.cluster_workflow_templates, ["clusterwftmpl", "cwft"]),
-        (resources.cron_workflows, ["cwf", "cronwf"]),
+        (resource.workflow_templates, ["wftmpl"]),
+        (resource.cluster_workflow_templates, ["clusterwftmpl", "cwft"]),
+        (resource.cron_workflows, ["cwf", "cronwf"]),
     ],
 )
 def test_from_takes_the_names_that_kubectl_takes(kind, names):
-    known = kind(**resources.shown(dict))
+    known = kind(**resource.shown(dict))
     assert [*known.short_names] == names
     for name in (known.kind.lower(), *names):
         assert argo.prepare({**DEFAULTS, "from": f"{name}/a"}, simulated=False).options["from"] == f"{known.kind}/a"

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.simulator.engine.distributions import Amount, Uniform
     from harness.simulator.hetida.adapter.limits import Gate, Limits
     from harness.simulator.hetida.adapter.plants import Plants
-    from harness.simulator.hetida.adapter.serve import serve
+    from harness.simulator.hetida.adapter.rest import serve
 
     limits = Limits(arguments.capacity, Amount(Uniform(*arguments.latency)), arguments.errors)
     serve(

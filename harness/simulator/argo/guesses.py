@@ -16,7 +16,7 @@ from zlib import crc32
 from harness.simulator.argo.fields import is_loop
 from harness.simulator.argo.nodes import Node, Run
 from harness.simulator.argo.templates import Spec, calls_of, key_of
-from harness.simulator.engine.draws import Draws
+from harness.simulator.engine.distributions import Draws
 from harness.simulator.profile.results import ANY_OTHER
 from harness.simulator.workflows.steps import Steps
 

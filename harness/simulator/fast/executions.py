@@ -26,7 +26,7 @@ from harness.simulator.fast.records import SOURCE, Arrival, Record
 from harness.simulator.hetida import execution
 from harness.simulator.hetida.execution import CALLING, FULL, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.hetida.requests import backend_request
-from harness.simulator.hetida.usage import ReplicaUsage
+from harness.simulator.hetida.service import ReplicaUsage
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 

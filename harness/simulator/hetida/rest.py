@@ -25,8 +25,8 @@ from harness.simulator.hetida.requests import (
     execution,
     runtime_request,
     transformation,
+    wrong,
 )
-from harness.simulator.hetida.schema import wrong
 from harness.simulator.hetida.service import Service
 
 Advance = Callable[[], None]

@@ -1,7 +1,7 @@
 """One installation: backend, load balancer, runtime replicas with workers on nodes, adapters."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from random import Random
@@ -211,3 +211,33 @@ class Service:
 
     def _ask(self, adapter: str, seconds: float, answered: Callable[[bool], None]) -> None:
         self.adapters[adapter].ask(seconds, answered)
+
+
+# --- the CPU that each replica of the runtime used, window by window, as metrics-server reports it -------------------
+
+
+WINDOW_S = 15.0  # metrics-server's resolution by default
+
+
+class ReplicaUsage:
+    """Measures a service's replicas at the end of each window, for as long as the event loop runs."""
+
+    def __init__(self, loop: EventLoop, service: Service, window_s: float = WINDOW_S) -> None:
+        self._loop = loop
+        self._service = service
+        self._window_s = window_s
+        self._before: dict[int, float] = {}
+        self._samples: list[tuple[float, int, float]] = []
+        loop.after(window_s, self._measure)
+
+    def samples(self, until: float) -> Iterator[tuple[float, int, float]]:
+        """(simulated seconds, index of the replica, cores used on average since the last sample)."""
+        return (sample for sample in self._samples if sample[0] <= until + self._window_s)
+
+    def _measure(self) -> None:
+        now = self._loop.now
+        for replica in self._service.replicas:
+            used = replica.core_s - self._before.get(replica.index, 0.0)
+            self._before[replica.index] = replica.core_s
+            self._samples.append((now, replica.index, used / self._window_s))
+        self._loop.after(self._window_s, self._measure)

@@ -9,8 +9,7 @@ from aiohttp import web
 
 from harness.simulator.kube_api import writing
 from harness.simulator.kube_api.actions import Actions
-from harness.simulator.kube_api.creations import Creations
-from harness.simulator.kube_api.descriptions import add_descriptions, json_answer
+from harness.simulator.kube_api.discovery import add_descriptions, json_answer
 from harness.simulator.kube_api.errors import (
     ApiError,
     method_not_allowed,
@@ -19,12 +18,12 @@ from harness.simulator.kube_api.errors import (
     not_found,
     unknown_path,
 )
-from harness.simulator.kube_api.listing import read_page
-from harness.simulator.kube_api.options import ListOptions, flag, parse_options
+from harness.simulator.kube_api.listing import ListOptions, flag, parse_options, read_page
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.shapes import TAIL, Shape, negotiate
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 from harness.simulator.kube_api.watching import watch
+from harness.simulator.kube_api.writing import Creations
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import orjson
 
 from harness.simulator.kube_api.errors import expired
-from harness.simulator.kube_api.options import ListOptions
+from harness.simulator.kube_api.listing import ListOptions
 from harness.simulator.kube_api.selectors import Selection
 from harness.simulator.kube_api.shapes import Shape
 from harness.simulator.kube_api.store import Change, ObjectStore, ObjectVersion, VersionTooOldError

@@ -10,7 +10,7 @@ from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest, ObjectStore
 from harness.simulator.kube_objects.components import Component
-from harness.simulator.kube_objects.policy import SYSTEM_CLASSES
+from harness.simulator.kube_objects.installation import SYSTEM_CLASSES
 from harness.simulator.kube_objects.snapshots import Labels, metadata, uid
 from harness.simulator.platform import Platform
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
@@ -142,4 +143,24 @@ def _endpoint(pod: PodSnapshot) -> Manifest:
         "conditions": {"ready": ready, "serving": ready, "terminating": False},
         "nodeName": pod.node,
         "targetRef": {"kind": "Pod", "namespace": pod.namespace, "name": pod.name},
+    }
+
+
+# --- the ResourceQuota of the runs as a Kubernetes object, and the PriorityClasses of every cluster ------------------
+
+
+# In every cluster (kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption).
+SYSTEM_CLASSES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+
+
+def render_quota(quota: Quota, namespace: str, since: float, stamp: Stamp) -> Manifest:
+    """The manifest of a ResourceQuota, with amounts as Kubernetes writes them."""
+    hard = dict(quota.hard)
+    return {
+        "metadata": metadata("quota", quota.name, stamp(since), namespace),
+        "spec": {"hard": hard},
+        "status": {"hard": hard, "used": dict(quota.used)},
     }

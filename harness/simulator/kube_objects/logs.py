@@ -8,7 +8,7 @@ from aiohttp import web
 from harness.simulator.cluster import Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import ApiError
-from harness.simulator.kube_api.options import flag, number
+from harness.simulator.kube_api.listing import flag, number
 from harness.simulator.kube_objects.pod_status import WAIT, init_containers
 from harness.simulator.kube_objects.snapshots import main_container, pod_snapshot
 from harness.simulator.kube_objects.view import KubernetesView

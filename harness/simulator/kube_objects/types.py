@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kube_api import Resource, resources
+from harness.simulator.kube_api import Resource, resource
 from harness.simulator.kube_objects import usage
 from harness.simulator.kube_objects.config_maps import render_autoscaler_status
 from harness.simulator.kube_objects.deployments import render_deployment
@@ -17,8 +17,8 @@ Listed = Iterable[tuple[str, str, object]]  # namespace, name, snapshot
 T = TypeVar("T")
 # Types whose few objects are kept as manifests.
 _AS_MANIFESTS = (
-    resources.persistent_volume_claims, resources.resource_quotas, resources.services, *resources.ARGO_TYPES,
-    *resources.DASK_TYPES, resources.machine_deployments,
+    resource.persistent_volume_claims, resource.resource_quotas, resource.services, *resource.ARGO_TYPES,
+    *resource.DASK_TYPES, resource.machine_deployments,
 )  # fmt: skip
 
 
@@ -34,46 +34,46 @@ def resource_types(
     calendar: Calendar, priorities: Mapping[int, str], computed: Computed, *, metrics_server: bool = True
 ) -> list[Resource]:
     """All types; `priorities` are the names of the PriorityClasses by value."""
-    stamp, shown = calendar.stamp, resources.shown
-    events = resources.events(
+    stamp, shown = calendar.stamp, resource.shown
+    events = resource.events(
         render=_reads(lambda event: render_event(event, calendar)),
         labels=lambda _: {},
         fields=_reads(event_fields),
     )
     return [
-        resources.nodes(
+        resource.nodes(
             render=_reads(lambda node: render_node(node, stamp)),
             labels=_reads(node_labels),
             fields=_reads(node_fields),
         ),
-        resources.pods(
+        resource.pods(
             render=_reads(lambda pod: render_pod(pod, stamp, priorities)),
             labels=_reads(pod_labels),
             fields=_reads(pod_fields),
         ),
         events,
-        resources.namespaces(**shown(dict, "status.phase")),
+        resource.namespaces(**shown(dict, "status.phase")),
         *(manifest(**shown(dict)) for manifest in _AS_MANIFESTS),
-        resources.config_maps(
+        resource.config_maps(
             **shown(lambda found: found if isinstance(found, dict) else render_autoscaler_status(found, calendar))
         ),
-        resources.endpoint_slices(**shown(dict), listing=computed.endpoint_slices),
-        resources.deployments(
+        resource.endpoint_slices(**shown(dict), listing=computed.endpoint_slices),
+        resource.deployments(
             **shown(lambda found: found if isinstance(found, dict) else render_deployment(found, stamp))
         ),
-        resources.workflows(**shown(lambda found: found if isinstance(found, dict) else render_workflow(found, stamp))),
+        resource.workflows(**shown(lambda found: found if isinstance(found, dict) else render_workflow(found, stamp))),
         *(_usage(calendar, computed) if metrics_server else ()),
     ]
 
 
 def _usage(calendar: Calendar, computed: Computed) -> tuple[Resource, Resource]:
     """What metrics-server serves."""
-    shown = resources.shown
+    shown = resource.shown
     return (
-        resources.node_metrics(
+        resource.node_metrics(
             **shown(lambda measured: usage.render_node(measured, calendar)), listing=computed.node_usage
         ),
-        resources.pod_metrics(
+        resource.pod_metrics(
             **shown(lambda measured: usage.render_pod(measured, calendar)), listing=computed.pod_usage
         ),
     )

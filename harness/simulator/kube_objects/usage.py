@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida import Replica
-from harness.simulator.hetida.usage import WINDOW_S
+from harness.simulator.hetida.service import WINDOW_S
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.pod_status import WAIT
 from harness.simulator.kube_objects.pods import pod_labels

@@ -19,21 +19,21 @@ from harness.simulator.kube_objects.config_maps import (
     limits,
 )
 from harness.simulator.kube_objects.deployments import Deployment, Deployments
-from harness.simulator.kube_objects.event_log import EventLog
-from harness.simulator.kube_objects.events import not_created, pod_events
+from harness.simulator.kube_objects.events import EventLog, not_created, pod_events
 from harness.simulator.kube_objects.installation import (
     NAMESPACES,
+    SYSTEM_CLASSES,
     Claim,
     Service,
     render_claim,
     render_endpoint_slice,
     render_namespace,
+    render_quota,
     render_service,
     services,
 )
 from harness.simulator.kube_objects.nodes import POOLS, render_pool
 from harness.simulator.kube_objects.pod_status import pod_uid
-from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, render_quota
 from harness.simulator.kube_objects.snapshots import (
     CLAIM,
     Labels,

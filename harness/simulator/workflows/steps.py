@@ -7,7 +7,7 @@ from random import Random
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
-from harness.simulator.engine.draws import Draws
+from harness.simulator.engine.distributions import Draws
 from harness.simulator.profile import Step as StepModel
 from harness.simulator.workflows.artifact_store import ArtifactStore, Refusal
 from harness.simulator.workflows.graph import STEP, Plan

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.simulator.engine.draws import Draws
+from harness.simulator.engine.distributions import Draws
 
 PARTS = st.tuples(st.integers(0, 2**31), st.integers(0, 2**31), st.integers(0, 100))
 

@@ -4,8 +4,7 @@ import pytest
 
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.hetida.execution import Job, Work
-from harness.simulator.hetida.service import Service
-from harness.simulator.hetida.usage import ReplicaUsage
+from harness.simulator.hetida.service import ReplicaUsage, Service
 from harness.simulator.profile import Hetida, Runtime
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from harness.simulator.kube_api import ApiError, resources
-from harness.simulator.kube_api.creations import Creations
-from harness.simulator.kube_api.resources import shown
+from harness.simulator.kube_api import ApiError, resource
+from harness.simulator.kube_api.resource import shown
+from harness.simulator.kube_api.writing import Creations
 from tests.support.kube_cluster import Cluster
 
-WORKFLOWS = resources.workflows(**shown(dict))
+WORKFLOWS = resource.workflows(**shown(dict))
 
 
 def creations() -> tuple[Cluster, Creations]:

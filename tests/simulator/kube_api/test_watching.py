@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from harness.simulator.kube_api import watching
 from harness.simulator.kube_api.errors import ApiError
-from harness.simulator.kube_api.listing import read_page
-from harness.simulator.kube_api.options import parse_options
+from harness.simulator.kube_api.listing import parse_options, read_page
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.shapes import Plain
 from harness.simulator.kube_api.store import ObjectStore

@@ -13,7 +13,7 @@ from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.kube_objects.actions import ClusterActions
-from harness.simulator.kube_objects.kubelet_pages import Kubelet
+from harness.simulator.kube_objects.proxy import Kubelet
 from harness.simulator.kube_objects.usage import render_node, render_pod
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform

@@ -16,8 +16,7 @@ import pytest
 from harness.simulator.hetida.execution import Job
 from harness.simulator.profile.file import load_profile
 from harness.simulator.serve import ServeOptions, build
-from harness.simulator.serving.garbage import Collector
-from harness.simulator.serving.server import ListenOptions, listening
+from harness.simulator.serving import Collector, ListenOptions, listening
 
 EXECUTION = Path(__file__).parents[2] / "support/recorded_hetida/runtime_request.json"
 HETIDA = """

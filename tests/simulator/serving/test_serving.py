@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
-from harness.simulator.serving.server import ListenOptions, listening
+from harness.simulator.serving import ListenOptions, listening
 
 
 def test_a_client_that_hangs_up_is_no_error(caplog: pytest.LogCaptureFixture) -> None:

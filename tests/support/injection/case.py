@@ -30,8 +30,7 @@ from harness.simulator.faults import inject, parse_fault
 from harness.simulator.hetida import answers
 from harness.simulator.hetida.execution import Ending, Job
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
-from harness.simulator.hetida.service import Service
-from harness.simulator.hetida.usage import ReplicaUsage
+from harness.simulator.hetida.service import ReplicaUsage, Service
 from harness.simulator.kube_objects.metrics import workflow_controller
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile

@@ -1,7 +1,10 @@
 """The contract of generic REST adapters: browsing for the user interface, data for runtimes."""
 
+import asyncio
 import base64
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +13,7 @@ from aiohttp import web
 
 from harness.simulator.hetida.adapter.limits import Gate, InjectedError
 from harness.simulator.hetida.adapter.plants import METRICS, Plants, endpoint, instant
+from harness.simulator.serving import ListenOptions, StopSignal, announce, listening
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LINES = "application/x-ndjson"
@@ -228,3 +232,29 @@ def _unprocessable(detail: str) -> web.HTTPUnprocessableEntity:
 
 def _json(body: Any, status: int = 200) -> web.Response:
     return web.Response(status=status, body=orjson.dumps(body), content_type="application/json")
+
+
+# --- the served adapter: one process on one port ---------------------------------------------------------------------
+
+
+_CHECK_S = 1.0  # interval for checking the parent process
+
+
+def serve(plants: Plants, gate: Gate, name: str, listen: ListenOptions) -> None:
+    """Serve until SIGTERM, SIGINT, or the end of the parent process if that counts; `name` is the adapter's id."""
+    asyncio.run(_serve(plants, gate, name, listen))
+
+
+async def _serve(plants: Plants, gate: Gate, name: str, listen: ListenOptions) -> None:
+    stop = StopSignal(listen)
+    async with listening(application(plants, gate, name), listen, "the adapter") as (url, _):
+        announce(listen, {"url": url, "name": name})
+        print(
+            f"The adapter '{name}' is served at {url} until interrupted. Configure the backend with\n"
+            f'  export HETIDA_DESIGNER_ADAPTERS="{name}|{name}|{url}|{url}"',
+            file=sys.stderr,
+            flush=True,
+        )
+        while not stop:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.event.wait(), _CHECK_S)

@@ -1,1 +1,0 @@
-"""What every served simulation shares: a listening process, simulated time tied to wall time, garbage collection."""
