@@ -64,12 +64,25 @@ def settings_of(path):
     return {each.name: str(each.value) for each in identified(path)[0].settings}
 
 
-def predicted(path, change):
-    found, test = identified(path)
-    (prediction,) = predict(
-        found, test, [parse_change(change, Scenario(found.profile, test), found.images)], Workers(1)
-    ).predictions
-    return prediction
+TRUTHS = {
+    "replicas=4": {"replicas": 4},
+    "workers=6": {"workers": 6},
+    "replicas=3": {"replicas": 3},
+    "balancing=random": {"balancing": "random"},
+    "runs=300": {"runs": 300},
+    "schedule=spread:100s": {"over": "100s"},
+    "runtime.cores=2": {"cores": 2},
+    "replicas=4,nodes=4": {"replicas": 4, "nodes": 4},
+}
+LIMITS = {"replicas=1": "runtime workers", "replicas=12": "the steps' own work"}
+
+
+@pytest.fixture(scope="module")
+def predictions(run):
+    """By change; together, as they share the simulations of the platform as it is."""
+    found, test = identified(run())
+    changes = [parse_change(each, Scenario(found.profile, test), found.images) for each in (*TRUTHS, *LIMITS)]
+    return dict(zip((*TRUTHS, *LIMITS), predict(found, test, changes, Workers(1)).predictions, strict=True))
 
 
 def test_replicas_workers_nodes_and_balancing_are_read(run):
@@ -101,34 +114,22 @@ def test_a_test_of_executions_is_reproduced_within_10_percent(run, settings, fau
         assert getattr(found.simulated, name) == pytest.approx(getattr(found.recorded, name), rel=0.1), name
 
 
-@pytest.mark.parametrize(
-    ("change", "truth"),
-    [
-        ("replicas=4", {"replicas": 4}),
-        ("workers=6", {"workers": 6}),
-        ("replicas=3", {"replicas": 3}),
-        ("balancing=random", {"balancing": "random"}),
-        ("runs=300", {"runs": 300}),
-        ("schedule=spread:100s", {"over": "100s"}),
-        ("runtime.cores=2", {"cores": 2}),
-        ("replicas=4,nodes=4", {"replicas": 4, "nodes": 4}),
-    ],
-)
-def test_a_prediction_is_what_the_changed_platform_does(run, change, truth):
-    found = predicted(run(), change)
-    really = measures_of(timeline_of(run(**truth)))
+@pytest.mark.parametrize("change", TRUTHS)
+def test_a_prediction_is_what_the_changed_platform_does(run, predictions, change):
+    found = predictions[change]
+    really = measures_of(timeline_of(run(**TRUTHS[change])))
     for name in ("mean_s", "makespan_s"):
         assert found.figures[name].value == pytest.approx(getattr(really, name), rel=0.15, abs=0.05), name
 
 
-def test_more_nodes_cost_more(run):
-    assert predicted(run(), "replicas=4,nodes=4").figures["cost"].change[1] == pytest.approx(1.0, abs=0.05)
-    assert predicted(run(), "replicas=4").figures["cost"].change[1] == pytest.approx(0.0, abs=0.05)
+def test_more_nodes_cost_more(predictions):
+    assert predictions["replicas=4,nodes=4"].figures["cost"].change[1] == pytest.approx(1.0, abs=0.05)
+    assert predictions["replicas=4"].figures["cost"].change[1] == pytest.approx(0.0, abs=0.05)
 
 
-def test_it_says_what_binds_then(run):
-    assert predicted(run(), "replicas=1").binds == "runtime workers"
-    assert predicted(run(), "replicas=12").binds == "the steps' own work"
+@pytest.mark.parametrize("change", LIMITS)
+def test_it_says_what_binds_then(predictions, change):
+    assert predictions[change].binds == LIMITS[change]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,31 @@ def recorded(place):
     return identify(timeline, test), test
 
 
+TRUTHS = {
+    "tenant.team-b.priority=100": {"of_b": "priority: 100"},
+    "tenant.team-a.quota.cpu=6": {"of_a": "quota: {cpu: 6}"},
+    "quota.cpu=6": {"of_a": "quota: {cpu: 6}", "of_b": "quota: {cpu: 6}"},
+    "controller.namespace_parallelism=4": {"limit": 4},
+    AS_QUEUED: {"queues": QUEUED},
+}
+LIMITS = {
+    "quota.cpu=2": "quota",
+    "parallelism=3": "parallelism",
+    "controller.namespace_parallelism=2": "parallelism",
+    "queue.team-a.cpu=2,queue.team-b.cpu=2": "ClusterQueue",
+    "nodes=1": "nodes",
+    "nodes=40,controller.requeue_s=30s": "controller",
+}
+
+
+@pytest.fixture(scope="module")
+def predictions(recorded):
+    """By change; together, as they share the simulations of the platform as it is."""
+    found, test = recorded
+    changes = [parse_change(each, Scenario(found.profile, test), found.images) for each in (*TRUTHS, *LIMITS)]
+    return dict(zip((*TRUTHS, *LIMITS), predict(found, test, changes, Workers(1)).predictions, strict=True))
+
+
 @pytest.fixture
 def today(recorded):
     return Scenario(recorded[0].profile, recorded[1])
@@ -68,40 +93,18 @@ def test_the_model_reproduces_each_tenant(recorded):
     assert found.simulated.fairness == pytest.approx(found.recorded.fairness, abs=0.03)
 
 
-@pytest.mark.parametrize(
-    ("change", "truth"),
-    [
-        ("tenant.team-b.priority=100", {"of_b": "priority: 100"}),
-        ("tenant.team-a.quota.cpu=6", {"of_a": "quota: {cpu: 6}"}),
-        ("quota.cpu=6", {"of_a": "quota: {cpu: 6}", "of_b": "quota: {cpu: 6}"}),
-        ("controller.namespace_parallelism=4", {"limit": 4}),
-        (AS_QUEUED, {"queues": QUEUED}),
-    ],
-)
-def test_a_policy_does_to_each_tenant_what_the_changed_platform_does(recorded, today, place, change, truth):
-    found, test = recorded
-    (prediction,) = predict(found, test, [parse_change(change, today, found.images)], Workers(1)).predictions
-    really = measures_of(timeline_of(run(place, "".join(filter(str.isalnum, change))[:40], **truth)))
+@pytest.mark.parametrize("change", TRUTHS)
+def test_a_policy_does_to_each_tenant_what_the_changed_platform_does(predictions, place, change):
+    prediction = predictions[change]
+    really = measures_of(timeline_of(run(place, "".join(filter(str.isalnum, change))[:40], **TRUTHS[change])))
     for tenant, each in really.tenants.items():
         assert prediction.tenants[tenant]["mean_s"].value == pytest.approx(each.mean_s, rel=0.15), tenant
     assert prediction.fairness[0] == pytest.approx(really.fairness, abs=0.06)
 
 
-@pytest.mark.parametrize(
-    ("change", "limit"),
-    [
-        ("quota.cpu=2", "quota"),
-        ("parallelism=3", "parallelism"),
-        ("controller.namespace_parallelism=2", "parallelism"),
-        ("queue.team-a.cpu=2,queue.team-b.cpu=2", "ClusterQueue"),
-        ("nodes=1", "nodes"),
-        ("nodes=40,controller.requeue_s=30s", "controller"),
-    ],
-)
-def test_it_names_the_one_limit_that_binds_then(recorded, today, change, limit):
-    found, test = recorded
-    (prediction,) = predict(found, test, [parse_change(change, today, found.images)], Workers(1)).predictions
-    assert prediction.binds == limit
+@pytest.mark.parametrize("change", LIMITS)
+def test_it_names_the_one_limit_that_binds_then(predictions, change):
+    assert predictions[change].binds == LIMITS[change]
 
 
 def test_the_priorities_of_tenants_are_read_from_their_pods(place):

@@ -49,44 +49,50 @@ def recorded(place):
     return identify(timeline, test), test, diagnose(timeline)
 
 
+TRUTHS = {
+    "parallelism=0": {"nodes": 3},
+    "parallelism=0,nodes=9": {"nodes": 9},
+    "nodes=9": {"nodes": 9, "parallelism": 10},
+    "runs=20": {"nodes": 3, "parallelism": 10, "runs": 20},
+}
+SAME = "nodes=3"
+
+
+@pytest.fixture(scope="module")
+def predictions(recorded):
+    """By change; together, as they share the simulations of the platform as it is."""
+    found, test, diagnosis = recorded
+    changes = [parse_change(each, Scenario(found.profile, test), found.images) for each in (*TRUTHS, SAME)]
+    name, fix = fixes_of(diagnosis.findings)["parallelism-cap"]
+    predicted = predict(found, test, [*changes, fix], Workers(1)).predictions
+    return dict(zip((*TRUTHS, SAME, name), predicted, strict=True))
+
+
 @pytest.fixture
 def today(recorded):
     return Scenario(recorded[0].profile, recorded[1])
 
 
-@pytest.mark.parametrize(
-    ("change", "truth"),
-    [
-        ("parallelism=0", {"nodes": 3}),
-        ("parallelism=0,nodes=9", {"nodes": 9}),
-        ("nodes=9", {"nodes": 9, "parallelism": 10}),
-        ("runs=20", {"nodes": 3, "parallelism": 10, "runs": 20}),
-    ],
-)
-def test_a_prediction_is_what_the_changed_platform_does(recorded, today, place, change, truth):
-    identified, test, _ = recorded
-    (found,) = predict(identified, test, [parse_change(change, today, identified.images)], Workers(1)).predictions
-    really = measures_of(timeline_of(run(place, change.replace(",", "-").replace("=", "-"), **truth)))
+@pytest.mark.parametrize("change", TRUTHS)
+def test_a_prediction_is_what_the_changed_platform_does(predictions, place, change):
+    found = predictions[change]
+    really = measures_of(timeline_of(run(place, change.replace(",", "-").replace("=", "-"), **TRUTHS[change])))
     for name in ("mean_s", "makespan_s"):
         figure = found.figures[name]
         assert figure.value == pytest.approx(getattr(really, name), rel=0.15), name
         assert figure.low <= figure.value <= figure.high
 
 
-def test_what_is_predicted_for_no_change_is_no_change(recorded, today):
-    identified, test, _ = recorded
-    (found,) = predict(identified, test, [parse_change("nodes=3", today, identified.images)], Workers(1)).predictions
+def test_what_is_predicted_for_no_change_is_no_change(predictions):
+    found = predictions[SAME]
     for figure in found.figures.values():
         assert figure.value == pytest.approx(figure.now)
         assert figure.low <= figure.now <= figure.high
     assert found.failed == (0.0, 0.0)
 
 
-def test_each_finding_with_a_removal_is_a_change(recorded):
-    identified, test, diagnosis = recorded
-    fixes = fixes_of(diagnosis.findings)
-    assert fixes["parallelism-cap"][0] == "no limit on running workflows"
-    (found,) = predict(identified, test, [fixes["parallelism-cap"][1]], Workers(1)).predictions
+def test_each_finding_with_a_removal_is_a_change(predictions):
+    found = predictions["no limit on running workflows"]
     assert found.figures["mean_s"].change[1] < -0.1
 
 
