@@ -11,7 +11,11 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    "command", [("analysis", "--runs", "300", "--alike", "300"), ("observer", "--pods", "100", "--nodes", "5")]
+    "command",
+    [
+        pytest.param(("analysis", "--runs", "300", "--alike", "300"), marks=pytest.mark.soak),
+        ("observer", "--pods", "100", "--nodes", "5"),
+    ],
 )
 def test_a_benchmark_runs_to_its_verdicts(command):
     """However small, and whatever they are: nothing else would notice that it can't run."""

@@ -214,7 +214,7 @@ def demand_damaged_is_refused_or_done(
 _SAME_PLACE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
-@settings(_SAME_PLACE, max_examples=60)
+@settings(_SAME_PLACE, max_examples=30)
 @given(CASES, CHANGES_OF_IT)
 def test_a_damaged_document_is_refused_in_one_sentence_or_works(place, case, changes):
     demand_damaged_is_refused_or_done(case, changes, place)

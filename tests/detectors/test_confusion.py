@@ -24,7 +24,7 @@ from tests.support.injection.judging import (
 )
 from tests.support.timelines import Story
 
-_FEW = 6
+_FEW = 4
 # Where the nodes' CPU is not seen, a runtime that parses what it gets looks like an adapter that sends it slowly.
 ALIKE = {"adapter-slow": "runtime-saturated"}
 

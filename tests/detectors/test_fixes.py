@@ -60,13 +60,13 @@ CASES = {
         FaultCase("store-unreachable-from-old-nodes:0.5"),
     )
 }
-_EVERY_TIME = {"store-full", "quota", "nodes-exhausted"}  # the others are told by the long tests
+_EVERY_TIME = {"store-full-seaweedfs", "quota-seaweedfs"}  # the others are told by the long tests
 
 
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(each, id=name, marks=() if each.name in _EVERY_TIME else pytest.mark.soak)
+        pytest.param(each, id=name, marks=() if name in _EVERY_TIME else pytest.mark.soak)
         for name, each in CASES.items()
     ],
 )

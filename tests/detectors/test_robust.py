@@ -44,7 +44,7 @@ def cut(record: object, end: int) -> object | None:
     return replace(record, **later) if later else record  # type: ignore[type-var]
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     st.sampled_from(sorted(STORIES)),
     st.floats(0, 1),

@@ -45,8 +45,8 @@ def names(row: Row) -> set[str]:
 
 
 def _case(number: int, name: str) -> object:
-    """All rows take two minutes of CPU, so every run walks a sixth of them, and ``-m soak`` the others."""
-    marks = [pytest.mark.soak] if number % 6 else []
+    """All rows take two minutes of CPU, so every run walks a twelfth of them, and ``-m soak`` the others."""
+    marks = [pytest.mark.soak] if number % 12 else []
     return pytest.param(name, marks=marks)
 
 
@@ -61,7 +61,7 @@ def _pairs() -> Iterator[object]:
     """Each row with one of another part of the catalogue; every run takes some, and ``-m soak`` the others."""
     names = [*ROWS]
     for number, one in enumerate(names):
-        marks = [pytest.mark.soak] if number % 23 else []
+        marks = [pytest.mark.soak] if number % 46 else []
         yield pytest.param(one, names[(number + len(names) // 2 + 1) % len(names)], marks=marks)
 
 

@@ -42,8 +42,13 @@ def lose_nodes(platform: Platform) -> None:
     ("name", "breaks", "says"),
     [
         ("oom", planted("oom@1s"), "main: OOMKilled (exit code 137)"),
-        ("node-pressure", planted("node-pressure@1s"), "The node was low on resource: memory."),
-        ("image-missing", planted("image-missing@1s"), "Failed to pull image"),
+        *(
+            pytest.param(*case, marks=pytest.mark.soak)
+            for case in (
+                ("node-pressure", planted("node-pressure@1s"), "The node was low on resource: memory."),
+                ("image-missing", planted("image-missing@1s"), "Failed to pull image"),
+            )
+        ),
         ("quota", planted("quota@1s"), "is forbidden: exceeded quota: workflows"),
         ("node-status-unknown", lose_nodes, "pod deleted"),  # no spot machines
     ],

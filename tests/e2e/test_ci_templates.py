@@ -74,6 +74,7 @@ def test_a_night_on_gitlab_that_misses_an_objective_is_kept_and_no_baseline(job)
     assert (place / "history/baseline.json").read_bytes() == (place / "runs/night-2/report.json").read_bytes()
 
 
+@pytest.mark.soak  # GitLab's above is tried every time
 def test_a_night_on_github_that_misses_an_objective_is_kept_and_no_baseline(job):
     place, run = job
     names = {"GITHUB_RUN_ID": "1", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_STEP_SUMMARY": "summary.md"}

@@ -44,7 +44,7 @@ def definitions(draw, depth=2):
     return draw(st.sampled_from([{"kind": kind, **body}, {kind: body}, {kind: draw(values(depth)), **body}]))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(definitions())
 @example({"faker": {"faker": "name"}})
 @example({"faker": "get_providers"})

@@ -152,7 +152,7 @@ def refusal(text):
     return None
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.fixed_dictionaries({"x": definitions, "y": definitions}))
 @example({"x": {"faker": date(2000, 1, 1)}, "y": {"template": date(2000, 1, 1)}})
 @example({"x": {"from_file": date(2000, 1, 1)}, "y": None})
@@ -184,7 +184,7 @@ plausible = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     plausible,
     st.sampled_from(
@@ -201,7 +201,7 @@ def test_an_accepted_spec_is_drawn_or_reports_an_error(x, y):
         assert found["x"].drop_nulls().is_finite().all()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_read_or_rejected(text):
     error = refusal(text)

@@ -192,9 +192,9 @@ def test_pipelines_and_namespaces_of_observed_runs_are_carried_anonymised_unless
 
 @pytest.mark.attack("Files and run folders")
 def test_a_job_of_many_tasks_in_a_row_or_in_a_circle_is_read_in_linear_time():
-    tasks = [Task(str(k), 1.0, needs=(str(k - 1),)) for k in range(200_000)]
-    assert longest_s(tasks) == 200_000.0
-    assert longest_s([*tasks[1:], Task("0", 1.0, needs=("199999",))]) == 1.0
+    tasks = [Task(str(k), 1.0, needs=(str(k - 1),)) for k in range(40_000)]
+    assert longest_s(tasks) == 40_000.0
+    assert longest_s([*tasks[1:], Task("0", 1.0, needs=("39999",))]) == 1.0
 
 
 @pytest.mark.attack("Files and run folders")

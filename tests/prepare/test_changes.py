@@ -214,7 +214,7 @@ SOME = st.builds(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(SOME)
 def test_once_is_enough_and_what_is_not_chosen_stays_equal(wanted):
     before = documents()

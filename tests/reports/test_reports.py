@@ -315,7 +315,7 @@ RUNS = st.tuples(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     runs=st.lists(RUNS, max_size=25),
     skew=st.sampled_from((0.0, 0.0, -7.3, 3600.0)),

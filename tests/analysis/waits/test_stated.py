@@ -102,7 +102,7 @@ def test_nodes_are_only_as_full_as_was_stated_and_a_cause_stated_beside_them_is_
     assert "nodes-exhausted" not in alone
 
 
-@settings(max_examples=20)  # each goes through all detectors
+@settings(max_examples=10)  # each goes through all detectors
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=300))
 def test_a_text_that_no_row_knows_is_quoted_and_ranked_by_what_it_cost(tmp_path_factory, text):
     reason = stated("event", "FailedFrobnication", f"xyzzy {text}")

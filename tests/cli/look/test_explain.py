@@ -198,7 +198,6 @@ def test_what_opencost_allocated_is_the_bill(night: Night, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ((200, "<html><title>Sign in</title></html>"), "no costs: /allocation/compute answered 200 with an HTML page"),
         ((401, {"message": "who are you"}), "no costs: /allocation/compute answered 401 who are you"),
         ((200, {"code": 200, "data": [{}]}), "no costs: it allocated none in this time"),
     ],

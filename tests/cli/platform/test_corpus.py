@@ -90,7 +90,7 @@ def test_a_hostile_document_is_refused_in_one_sentence(name, tmp_path, capsys):
     assert not place.exists() or not [*place.iterdir()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     st.sampled_from([WORKFLOW, TEMPLATE, PIPELINE]),
     st.lists(st.tuples(st.integers(0, 10**6), JUNK), min_size=1, max_size=2),

@@ -157,7 +157,7 @@ def test_a_spool_that_can_t_be_added_stays_and_is_named(folder, reported, capsys
 
 
 @pytest.mark.attack("Answers and messages of the network")
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kind=st.sampled_from([ROWS, CLOCK_IS]), data=st.data())
 def test_a_malformed_message_of_a_worker_is_refused_and_nothing_of_it_is_booked(folder, capsys, kind, data):
     honest = {

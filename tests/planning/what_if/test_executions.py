@@ -102,9 +102,14 @@ def test_how_the_balancer_chooses_shows_by_its_choices(run, balancing):
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        ({}, ""), ({"over": "400s"}, ""), ({"workers": 1, "replicas": 6}, ""), ({"cores": 2}, ""),
-        ({"balancing": "random"}, ""), ({"errors": 0.2}, ""), ({}, "slow-worker"), ({}, "lb-imbalance"),
-        ({}, "adapter-slow"), ({}, "adapter-errors"),
+        ({}, ""), ({"workers": 1, "replicas": 6}, ""), ({"cores": 2}, ""), ({}, "slow-worker"), ({}, "adapter-errors"),
+        *(
+            pytest.param(settings, fault, marks=pytest.mark.soak)
+            for settings, fault in (
+                ({"over": "400s"}, ""), ({"balancing": "random"}, ""), ({"errors": 0.2}, ""), ({}, "lb-imbalance"),
+                ({}, "adapter-slow"),
+            )
+        ),
     ],
 )  # fmt: skip
 def test_a_test_of_executions_is_reproduced_within_10_percent(run, settings, fault):
@@ -137,7 +142,7 @@ def test_it_says_what_binds_then(predictions, change):
     [
         ("50s", "", "runtime-saturated"),
         ("200s", "slow-worker", "slow-worker"),
-        ("80s", "adapter-errors", "adapter-errors"),
+        pytest.param("80s", "adapter-errors", "adapter-errors", marks=pytest.mark.soak),
     ],
 )
 def test_the_report_expects_an_effect_of_the_fix(run, over, fault, finding):

@@ -45,7 +45,9 @@ def erlang_c(servers: int, load: float) -> float:
     return last / (sum(load**k / factorial(k) for k in range(servers)) + last)
 
 
-@pytest.mark.parametrize(("servers", "load"), [(1, 0.5), (4, 2.4), (10, 7.5)])
+@pytest.mark.parametrize(
+    ("servers", "load"), [(4, 2.4), *(pytest.param(*each, marks=pytest.mark.soak) for each in ((1, 0.5), (10, 7.5)))]
+)
 def test_waiting_for_a_node_is_mmc(servers: int, load: float) -> None:
     pods, _, _ = run_pods(profile(pool(cpu=servers)), poisson(40_000, load, 1.0, seed=100 + servers))
     waits = [(pod.scheduled or 0.0) - pod.created for pod in pods]

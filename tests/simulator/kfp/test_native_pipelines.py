@@ -10,7 +10,7 @@ import kfp
 import kfp_server_api
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.collectors.http import Http, Timeouts
@@ -65,6 +65,7 @@ def test_of_several_users_each_pipeline_needs_a_namespace() -> None:
     assert kept.create_pipeline(PACKAGE, "a", "", "team-a").namespace == "team-a"
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=300))
 def test_whatever_a_pipeline_is_called_its_upload_has_a_name_that_is_taken(
     tmp_path_factory: pytest.TempPathFactory, name: str

@@ -105,7 +105,7 @@ _steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(
     before=_steps,
     during=_steps,

@@ -96,7 +96,7 @@ SITUATIONS = (
               pod=_fate(reason="FailedMount"), runs=10, drain="25s"),
     Situation("config", "a Secret is missing", ("secret-missing",),
               pod=_fate(reason="CreateContainerConfigError"), runs=10, drain="25s"),
-    Situation("oom", "steps are killed for memory", ("oom",), pod=_fate(reason="OOMKilled"), runs=12, short=True),
+    Situation("oom", "steps are killed for memory", ("oom",), pod=_fate(reason="OOMKilled"), runs=12),
     Situation("evicted", "the node is short of memory", ("node-pressure", "evicted"), also=("failures",), pod=_fate(reason="Evicted"), runs=12),
     Situation("failures", "steps fail", ("failures", "step-failed"), pod=_fate(exit_code="1"), runs=12),
     Situation("failures-removed", "steps fail; pods and workflows are removed at once", ("failures", "step-failed"),
