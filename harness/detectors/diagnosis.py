@@ -2,8 +2,10 @@
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import entry_points
 from typing import cast
 
@@ -35,6 +37,11 @@ DEFECT = "internal error in this detector"
 
 def detectors() -> list[Detector]:
     """All detectors by name: every module of these rooms with a `detect`, and those of third parties."""
+    return [*_detectors_on(tuple(sys.path))]
+
+
+@cache  # a test is diagnosed every few seconds while it goes on
+def _detectors_on(_: tuple[str, ...]) -> list[Detector]:
     package = importlib.import_module(__package__)
     names = (module.name for module in pkgutil.walk_packages(package.__path__, f"{__package__}."))
     modules = [importlib.import_module(name) for name in names]
