@@ -104,11 +104,11 @@ def spread_of_ranks(count: int, level: float) -> float:
 
 def mean_interval(values: Floats, count: int | None = None) -> tuple[float | None, float | None]:
     """The 95 % interval of the mean by Student's t, as if there were `count` values like these; none of one value."""
-    from scipy.special import stdtrit
-
     count = values.size if count is None else count
     if values.size < 2 or count < 2:
         return None, None
+    from scipy.special import stdtrit
+
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(count)
     half = float(stdtrit(count - 1, (1 + _CONFIDENCE) / 2)) * error
     return mean - half, mean + half

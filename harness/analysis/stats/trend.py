@@ -39,12 +39,12 @@ def degradation(timeline: Timeline) -> Trend | None:
 
 def trend(x: Floats, y: Floats, least: int = _MIN_POINTS) -> Trend | None:
     """Ordinary least squares with Student's interval of its slope; none with fewer than `least` points."""
-    from scipy.special import stdtrit
-
     if x.size < least or not np.ptp(x):
         return None
     if not np.ptp(y):
         return Trend(0.0, 0.0, 0.0, 0.0)
+    from scipy.special import stdtrit
+
     (of_x, common), (_, of_y) = np.cov(x, y).tolist()
     slope, explained = common / of_x, min(1.0, common**2 / (of_x * of_y))
     half = float(stdtrit(x.size - 2, 0.975)) * sqrt((1 - explained) * of_y / of_x / (x.size - 2))
