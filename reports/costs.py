@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from harness.analysis.result import Cost, Result, Summary
+from harness.analysis.cost.cost import Cost
+from harness.analysis.result import Result
+from harness.analysis.stats.quantiles import Summary
 from reports.tables import Column, Table, amount_text, numbers, seconds_text
 
 

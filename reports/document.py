@@ -7,7 +7,11 @@ from typing import Any
 
 import orjson
 
-from harness.analysis.result import Result, SloResult, Summary
+from harness.analysis.capacity.progress import progress
+from harness.analysis.result import Result
+from harness.analysis.services.own_requests import own_requests
+from harness.analysis.slo import SloResult
+from harness.analysis.stats.quantiles import Summary
 from harness.model.effects import Figure, Prediction
 from reports.spot import spot_document
 
@@ -33,9 +37,10 @@ def document(result: Result) -> dict[str, Any]:
     validity, tenants = result.diagnosis.validity, result.tenants
     whole: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        **_of(result, "name", "headline", "exit_code", "started_at", "virtual", "image_pulls", "gpu_drivers",
+        **_of(result, "name", "headline", "exit_code", "virtual", "image_pulls", "gpu_drivers",
               "degradation", "bounds", "knee", "batches_s", "scale_advice", "workers", "processes", "recovered",
               "allocated", "errors"),
+        "started_at": result.timeline.start_at,
         "exit_meaning": result.exit_code.meaning,
         "validity": {"verdict": result.verdict, "reasons": validity.reasons, "figures": validity.figures},
         "slos": [_slo(slo) for slo in result.slos],
@@ -146,7 +151,7 @@ def _baseline(result: Result) -> dict[str, Any] | None:
 
 
 def _observer(result: Result) -> dict[str, Any] | None:
-    own = result.own_requests
+    own = own_requests(result.timeline)
     if own is None:
         return None
     counts = [{"endpoint": name, "count": count} for name, count in sorted(own.by_endpoint.items())]
@@ -176,7 +181,7 @@ def _phases(result: Result) -> dict[str, Any]:
 
 def _scaling(result: Result) -> dict[str, Any] | None:
     """Throughput by number of nodes within this run; null when it ran on too few different numbers of nodes."""
-    scaling, measured = result.scaling, result.progress
+    scaling, measured = result.scaling, progress(result.timeline)
     if scaling is None or measured is None:
         return None
     return {

@@ -3,7 +3,9 @@
 from time import gmtime, strftime
 from xml.etree import ElementTree as ET
 
-from harness.analysis.result import Regression, Result, SloResult, State
+from harness.analysis.baseline import Regression
+from harness.analysis.result import Result
+from harness.analysis.slo import SloResult, State
 from harness.model.text.inert import visible
 from reports.summary import measured_text, summary
 
@@ -28,7 +30,7 @@ def render(result: Result) -> bytes:
         suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("time", f"{result.throughput.makespan_s:.3f}")
-    suite.set("timestamp", strftime("%Y-%m-%dT%H:%M:%S", gmtime(result.started_at // 10**9)))
+    suite.set("timestamp", strftime("%Y-%m-%dT%H:%M:%S", gmtime(result.timeline.start_at // 10**9)))
     whole = ET.Element("testsuites")
     whole.append(suite)
     ET.indent(whole)

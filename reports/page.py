@@ -55,7 +55,7 @@ def render(result: Result) -> bytes:
         effects={finding.name: effect_text(result, finding.name) for finding in result.diagnosis.findings},
         banner=banner(result),
         slos=[(slo.slo.text, slo_word(result, slo), measured_text(slo)) for slo in result.slos],
-        started=when(result.started_at),
+        started=when(result.timeline.start_at),
         tiles=tiles(result),
         store_keys=[key for key in drawn if key.startswith("store-")],
         throughput_table=throughput_table(result),
@@ -110,7 +110,7 @@ def tiles(result: Result) -> list[Tile]:
         _hosts(result),
         *(
             ()
-            if result.observed or result.answers_are_results
+            if result.observed or result.timeline.answers_are_results
             else (Tile("Submit latency p95", latency, "from due to answered"),)
         ),
     ]

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from harness.analysis.result import Advice, Losses, Result, StepAdvice
+from harness.analysis.result import Result
+from harness.analysis.spot.advice import Advice, StepAdvice
+from harness.analysis.spot.recorded import Losses
 from harness.model.units import counted
 from reports.tables import Column, Table, amount_text, numbers, seconds_text
 

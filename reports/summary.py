@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.analysis.result import Regression, Result, SloResult, State
+from harness.analysis.baseline import Regression
+from harness.analysis.result import Result
+from harness.analysis.slo import SloResult, State
 from harness.model import ExitCode, format_duration
 from reports.not_judged import lines
 from reports.processes import process_remarks, processes_line

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 
-from harness.analysis.result import Result, Summary
+from harness.analysis.result import Result
+from harness.analysis.stats.quantiles import Summary
 from harness.model.units import counted, format_duration
 
 _MOST_MESSAGES = 300

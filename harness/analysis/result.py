@@ -1,54 +1,61 @@
 """The complete result of a test: everything that a report says, computed once. Renderers need nothing else."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from harness.analysis.baseline import Regression, batches, regression
-from harness.analysis.capacity.bounds import Bound, bounds
-from harness.analysis.capacity.knee import Knee, knee
-from harness.analysis.capacity.progress import Progress, progress, scaling
-from harness.analysis.capacity.scale_advice import ScaleAdvice, scale_advice
-from harness.analysis.capacity.scaling import Interval, Scaling
-from harness.analysis.cost.allocated import Part, allocated
-from harness.analysis.cost.cost import Cost, Pending, cost, pending
-from harness.analysis.cost.goodput import Goodput, goodput
-from harness.analysis.cost.readiness import GpuDrivers, ImagePulls, gpu_drivers, image_pulls
-from harness.analysis.cost.requested import Requested, requested
-from harness.analysis.cost.virtual import VirtualPods, virtual_pods
-from harness.analysis.latency import Latencies, latencies
-from harness.analysis.ledger import Ledger, ledger, recovered
-from harness.analysis.series.flow import FreeSpace, ScalingCurve, Submissions, free_space, scaling_curve, submissions
-from harness.analysis.series.phases import PendingPods, PhaseBreakdown, PhaseSummary, pending_pods, phase_breakdown
-from harness.analysis.series.placement import HostWork, LostPods, Placement, host_work, hosts, placement
-from harness.analysis.series.raw_rows import RawRows, raw_rows
-from harness.analysis.series.run_bars import RunBars, run_bars
-from harness.analysis.series.thinning import Points
+from harness.analysis.capacity.bounds import bounds
+from harness.analysis.capacity.knee import knee
+from harness.analysis.capacity.progress import scaling
+from harness.analysis.capacity.scale_advice import scale_advice
+from harness.analysis.cost.allocated import allocated
+from harness.analysis.cost.cost import cost, pending
+from harness.analysis.cost.goodput import goodput
+from harness.analysis.cost.readiness import gpu_drivers, image_pulls
+from harness.analysis.cost.virtual import virtual_pods
+from harness.analysis.latency import latencies
+from harness.analysis.ledger import ledger, recovered
 from harness.analysis.services.database import database_work
-from harness.analysis.services.own_requests import OwnRequests, own_requests
-from harness.analysis.services.processes import Processes, processes
-from harness.analysis.services.volumes import volumes
-from harness.analysis.services.workers import Workers, workers
+from harness.analysis.services.processes import processes
+from harness.analysis.services.workers import workers
 from harness.analysis.slo import SloResult, State, judge
-from harness.analysis.spot.advice import Advice, StepAdvice, advice
-from harness.analysis.spot.recorded import Losses, losses
-from harness.analysis.stats.quantiles import Summary
-from harness.analysis.stats.trend import Trend, degradation
-from harness.analysis.tenants import Tenants, tenants
-from harness.analysis.throughput import Throughput, throughput
-from harness.analysis.timeline import Floats, Ints, Timeline, active, floats
-from harness.analysis.waits.failures import Group, failure_groups
-from harness.analysis.waits.tasks import Tasks, tasks
-from harness.analysis.waits.wasted_work import WastedWork, wasted_work
+from harness.analysis.spot.advice import advice
+from harness.analysis.spot.recorded import losses
+from harness.analysis.stats.trend import degradation
+from harness.analysis.tenants import tenants
+from harness.analysis.throughput import throughput
+from harness.analysis.timeline import Timeline, active, floats, remembered
+from harness.analysis.waits.breakdown import phase_breakdown
+from harness.analysis.waits.failures import failure_groups
+from harness.analysis.waits.wasted_work import wasted_work
 from harness.model import Diagnosis, ExitCode, NotJudged, Plan
 from harness.model.baseline import Baseline
 from harness.model.effects import Effects
 from harness.model.run_name import run_name
 
-__all__ = [
-    "Advice", "Cost", "Floats", "HostWork", "Interval", "Ints", "Losses", "LostPods", "PhaseSummary", "Placement",
-    "Points", "Regression", "Result", "Scaling", "SloResult", "State", "StepAdvice", "Summary", "analyse",
-]  # fmt: skip
+T = TypeVar("T")
+
+
+class Part(Generic[T]):
+    """A part of the result, which is computed from the timeline when it is first asked for."""
+
+    def __init__(self, compute: Callable[[Timeline], T]) -> None:
+        self._of = remembered(compute)
+
+    def __get__(self, result: "Result", _owner: type) -> T:
+        return self._of(result.timeline)
+
+
+def peak_nodes(timeline: Timeline) -> int | None:
+    """The most nodes for the runs that were ready at once; none when no node was observed."""
+    if not np.isfinite(throughput(timeline).nodes).any():
+        return None
+    ready, gone = floats(timeline.run_nodes, "ready_s"), floats(timeline.run_nodes, "gone_s")
+    at = np.clip(ready[np.isfinite(ready)], 0.0, None)
+    return int(active(ready, gone, at).max(initial=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,78 +63,57 @@ class Result:
     """What a test showed.
 
     Attributes:
-        plan: what was intended.
-        started_at: t0 as UTC ns; all ``_s`` that are instants count from it.
-        end_s: the last instant anything was recorded.
-        interrupted: the test was stopped by Ctrl-C or SIGTERM.
-        answers_are_results: a run is over with the answer to its submission.
+        timeline: what was recorded.
         diagnosis: validity, findings, and what could not be judged.
-        not_judged: that of the diagnosis, and components without a bound for lack of measurements.
-        recovered: what was added to the ledger late, one sentence each.
-        peak_nodes: the most nodes for the runs that were ready at once; none when no node was observed.
-        errors: why runs failed and submissions were rejected, the most frequent first.
-        batches_s: mean durations by batch of arrivals, for a later comparison.
+        slos: the objectives, judged.
         regression: against the baseline, where there is one.
-        scaling, progress, scaling_curve: throughput by number of nodes; none when too few numbers of nodes were seen.
-        virtual: what ran on virtual nodes; none when nothing did.
-        losses, spot_advice: what evictions did, and what to do about it; none without spot nodes and losses.
-        pending, pending_pods: how long pods waited for a node.
-        image_pulls, gpu_drivers: what pods and new nodes needed before they could work; none without any.
-        processes: what runs used that are processes; none where they are not.
-        tenants: by tenant, where the scenarios or the schedule name them.
-        free_space, requested, submissions, host_work, placement, run_bars: what figures show.
         effects: what the findings' fixes are expected to bring; none where that was not asked for.
-        raw_rows, tasks, own_requests: what the tables of raw data show.
     """
 
-    plan: Plan
-    started_at: int
-    end_s: float
-    interrupted: bool
-    answers_are_results: bool
+    timeline: Timeline
     diagnosis: Diagnosis
-    not_judged: tuple[NotJudged, ...]
-    ledger: Ledger
-    recovered: tuple[str, ...]
-    latencies: Latencies
-    throughput: Throughput
-    peak_nodes: int | None
-    phases: PhaseBreakdown
     slos: tuple[SloResult, ...]
-    errors: tuple[Group, ...]
-    batches_s: Floats
     regression: Regression | None
-    progress: Progress | None
-    scaling: Scaling | None
-    scaling_curve: ScalingCurve | None
-    bounds: tuple[Bound, ...]
-    knee: Knee | None
-    degradation: Trend | None
-    scale_advice: ScaleAdvice | None
-    cost: Cost | None
-    allocated: tuple[Part, ...]
-    virtual: VirtualPods | None
-    goodput: tuple[Goodput, ...]
-    losses: Losses | None
-    spot_advice: Advice | None
-    wasted_work: WastedWork | None
-    pending: Pending | None
-    pending_pods: PendingPods | None
-    image_pulls: ImagePulls | None
-    gpu_drivers: GpuDrivers | None
-    workers: Workers | None
-    processes: Processes | None
-    tenants: Tenants | None
-    free_space: tuple[FreeSpace, ...]
-    requested: tuple[Requested, ...]
-    submissions: Submissions | None
-    host_work: HostWork | None
-    placement: Placement | None
-    run_bars: RunBars | None
-    raw_rows: RawRows
-    tasks: Tasks
-    own_requests: OwnRequests | None
     effects: Effects | None = None
+
+    ledger = Part(ledger)
+    recovered = Part(recovered)
+    latencies = Part(latencies)
+    throughput = Part(throughput)
+    peak_nodes = Part(peak_nodes)
+    phases = Part(phase_breakdown)
+    errors = Part(failure_groups)
+    batches_s = Part(batches)
+    scaling = Part(scaling)
+    bounds = Part(bounds)
+    knee = Part(knee)
+    degradation = Part(degradation)
+    scale_advice = Part(scale_advice)
+    cost = Part(cost)
+    pending = Part(pending)
+    allocated = Part(allocated)
+    virtual = Part(virtual_pods)
+    goodput = Part(goodput)
+    losses = Part(losses)
+    spot_advice = Part(advice)
+    wasted_work = Part(wasted_work)
+    image_pulls = Part(image_pulls)
+    gpu_drivers = Part(gpu_drivers)
+    workers = Part(workers)
+    processes = Part(processes)
+    tenants = Part(tenants)
+
+    @property
+    def plan(self) -> Plan:
+        """What was intended."""
+        return self.timeline.plan
+
+    @property
+    def not_judged(self) -> tuple[NotJudged, ...]:
+        """That of the diagnosis, and the database where its capacity could not be measured."""
+        work = None if self.timeline.executed else database_work(self.timeline)
+        unknown = (NotJudged("database", f"its capacity is unknown: {work}"),) if isinstance(work, str) else ()
+        return (*self.diagnosis.not_judged, *unknown)
 
     @property
     def name(self) -> str:
@@ -135,7 +121,7 @@ class Result:
         if self.plan.name:
             return self.plan.name
         schedule = str(self.plan.schedule.get("name", "observed"))
-        return run_name(self.plan.target, schedule, self.ledger.intended, self.started_at)
+        return run_name(self.plan.target, schedule, self.ledger.intended, self.timeline.start_at)
 
     @property
     def observed(self) -> bool:
@@ -165,7 +151,7 @@ class Result:
 
         An SLO that is inconclusive is not met; of those that are met and not proven, the plan decides.
         """
-        if self.interrupted:
+        if self.timeline.interrupted:
             return ExitCode.INTERRUPTED
         if not self.valid:
             return ExitCode.INVALID
@@ -193,74 +179,12 @@ class Result:
 
 
 def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None = None) -> Result:
-    """Compute everything a report says.
+    """Judge a test by its objectives and its baseline; the parts follow when they are asked for.
 
     Raises:
         ConfigError: an SLO of the plan can't be understood, or the baseline is of another load.
     """
     if baseline is not None:
         baseline.demand_same_load(timeline.plan)
-    fitted, replicas = scaling(timeline), workers(timeline)
-    machines = hosts(timeline, replicas)
-    return Result(
-        plan=timeline.plan,
-        started_at=timeline.start_at,
-        end_s=timeline.end_s,
-        interrupted=timeline.interrupted,
-        answers_are_results=timeline.answers_are_results,
-        diagnosis=diagnosis,
-        not_judged=(*diagnosis.not_judged, *_unmeasured(timeline)),
-        ledger=ledger(timeline),
-        recovered=recovered(timeline),
-        latencies=latencies(timeline),
-        throughput=throughput(timeline),
-        peak_nodes=_peak_nodes(timeline),
-        phases=phase_breakdown(timeline),
-        slos=judge(timeline),
-        errors=tuple(failure_groups(timeline)),
-        batches_s=batches(timeline),
-        regression=regression(baseline, timeline) if baseline is not None else None,
-        progress=progress(timeline),
-        scaling=fitted,
-        scaling_curve=scaling_curve(fitted) if fitted is not None else None,
-        bounds=bounds(timeline),
-        knee=knee(timeline),
-        degradation=degradation(timeline),
-        scale_advice=scale_advice(timeline),
-        cost=cost(timeline),
-        allocated=allocated(timeline),
-        virtual=virtual_pods(timeline),
-        goodput=goodput(timeline),
-        losses=losses(timeline),
-        spot_advice=advice(timeline),
-        wasted_work=wasted_work(timeline),
-        pending=pending(timeline),
-        pending_pods=pending_pods(timeline),
-        image_pulls=image_pulls(timeline),
-        gpu_drivers=gpu_drivers(timeline),
-        workers=replicas,
-        processes=processes(timeline),
-        tenants=tenants(timeline),
-        free_space=free_space(volumes(timeline)),
-        requested=requested(timeline),
-        submissions=submissions(timeline),
-        host_work=host_work(timeline, machines),
-        placement=placement(timeline, machines),
-        run_bars=run_bars(timeline),
-        raw_rows=raw_rows(timeline),
-        tasks=tasks(timeline),
-        own_requests=own_requests(timeline),
-    )
-
-
-def _unmeasured(timeline: Timeline) -> tuple[NotJudged, ...]:
-    work = None if timeline.executed else database_work(timeline)
-    return (NotJudged("database", f"its capacity is unknown: {work}"),) if isinstance(work, str) else ()
-
-
-def _peak_nodes(timeline: Timeline) -> int | None:
-    if not np.isfinite(throughput(timeline).nodes).any():
-        return None
-    ready, gone = floats(timeline.run_nodes, "ready_s"), floats(timeline.run_nodes, "gone_s")
-    at = np.clip(ready[np.isfinite(ready)], 0.0, None)
-    return int(active(ready, gone, at).max(initial=0))
+    compared = regression(baseline, timeline) if baseline is not None else None
+    return Result(timeline, diagnosis, judge(timeline), compared)

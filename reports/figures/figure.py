@@ -6,14 +6,18 @@ their own.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
-from harness.analysis.result import Floats, Ints
+import numpy as np
+
+from harness.analysis.timeline import Floats, Ints
 from harness.model.text.inert import visible
 from reports.document import tidy
 
 FEW = 10  # runs: with fewer, their axis gets one tick each
+MOST_POINTS = 1500
 Trace = dict[str, Any]
 
 
@@ -98,6 +102,24 @@ def points(name: str, x: Floats, y: Floats, of: str, symbol: str = "circle") -> 
         "type": "scatter", "mode": "markers", "name": name, "x": x.tolist(), "y": y.tolist(),
         "marker": {"color": of, "size": 4, "symbol": symbol, "opacity": 0.75},
     }  # fmt: skip
+
+
+def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
+    """A series with fewer points: minimum and maximum of each of `most / 2` equal sections, in order.
+
+    Points that are not finite are dropped.
+    """
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y = x[known], y[known]
+    if x.size <= most:
+        return x, y
+    bounds = np.linspace(0, x.size, most // 2 + 1).astype(int)
+    keep: set[int] = {0, x.size - 1}
+    for low, high in pairwise(bounds.tolist()):
+        section = y[low:high]
+        keep |= {low + int(section.argmin()), low + int(section.argmax())}
+    chosen = np.array(sorted(keep))
+    return x[chosen], y[chosen]
 
 
 def axis(title: str, **more: object) -> dict[str, Any]:

@@ -1,17 +1,25 @@
 """Throughput, requests and submissions over time."""
 
+import numpy as np
+
+from harness.analysis.cost.requested import requested
 from harness.analysis.result import Result
+from harness.analysis.services.volumes import volumes
+from harness.analysis.timeline import floats
+from harness.model.records import Outcome
 from harness.model.units import counted, format_duration
-from reports.figures.figure import FEW, Figure, axis, bars, figure, line, points, time_axis, unit_of
+from reports.figures.figure import FEW, Figure, axis, bars, figure, line, points, thinned, time_axis, unit_of
 from reports.tables import amount_text, hosts_text
 
 _LONG_S = 10.0  # latencies from here on are shown in seconds
+_MIN_SHARE_WRITTEN = 0.01  # of a volume's capacity
+_AT_ONCE_S = 1e-3
 
 
 def throughput(result: Result) -> Figure | None:
     """Throughput above, nodes and runs in flight below, on one time axis."""
     flow, peak = result.throughput, result.peak_nodes
-    if not result.raw_rows.run_count:
+    if not len(result.timeline.runs):
         return None
     unit = unit_of(float(flow.edges_s[-1]))
     x, edges, each = flow.middles_s / unit.seconds, flow.edges_s / unit.seconds, format_duration(flow.width_s)
@@ -48,69 +56,79 @@ def requests(result: Result) -> list[Figure]:
     flow, made = result.throughput, []
     unit = unit_of(float(flow.edges_s[-1]))
     x = flow.middles_s / unit.seconds
-    for requested in result.requested:
-        noun = "core" if requested.resource == "CPU" else "GPU"
+    for resource in requested(result.timeline):
+        noun = "core" if resource.resource == "CPU" else "GPU"
         traces = [
-            line("allocatable on ready nodes", x, requested.room, "--accent", width=2.5, shape="hv"),
-            line("requested by scheduled pods", x, requested.held, "--good", fill="tozeroy", fillcolor="--wash"),
+            line("allocatable on ready nodes", x, resource.room, "--accent", width=2.5, shape="hv"),
+            line("requested by scheduled pods", x, resource.held, "--good", fill="tozeroy", fillcolor="--wash"),
         ]
         layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{noun}s", rangemode="tozero")}
-        queued = (requested.wanted - requested.held).clip(min=0.0)
+        queued = (resource.wanted - resource.held).clip(min=0.0)
         if queued.any():  # above, for a long queue would press the nodes' line to the bottom
             above = line("requested by pending pods", x, queued, "--warn", yaxis="y2", dash="dot")
             traces.append(above | {"fill": "tozeroy", "fillcolor": "--wash"})
             layout["yaxis"]["domain"] = [0.0, 0.56]
             layout["yaxis2"] = axis(f"{noun}s", domain=[0.66, 1.0], rangemode="tozero")
-        charged = result.cost and (result.cost.gpu_hours if requested.resource == "GPU" else result.cost.cpu_hours)
+        charged = result.cost and (result.cost.gpu_hours if resource.resource == "GPU" else result.cost.cpu_hours)
         caption = (
-            f"Scheduled pods requested {amount_text(requested.held_hours) or 'no'} {requested.resource}-hours"
+            f"Scheduled pods requested {amount_text(resource.held_hours) or 'no'} {resource.resource}-hours"
             + (f" of {amount_text(charged)} charged" if charged else "")
-            + f"; all pods requested up to {counted(round(float(requested.wanted.max())), noun)} at once. "
+            + f"; all pods requested up to {counted(round(float(resource.wanted.max())), noun)} at once. "
             "The gap between the nodes' line and the area is paid for but unused."
         )
-        key = f"requests-{requested.resource.lower()}"
-        made.append(figure(key, f"{requested.resource} requests and capacity", caption, traces, layout, height=340))
+        key = f"requests-{resource.resource.lower()}"
+        made.append(figure(key, f"{resource.resource} requests and capacity", caption, traces, layout, height=340))
     return made
 
 
 def submissions(result: Result) -> Figure | None:
-    """Latency of each submission and the load generator's own lag, by due time."""
-    found = result.submissions
-    if found is None:
+    """Latency of each submission and the load generator's own lag, by due time, or by number if all were due at once.
+
+    None without a load of ours, and when nothing was sent.
+    """
+    runs = result.timeline.runs
+    due, sent, answered = (floats(runs, name) for name in ("due_s", "sent_s", "answered_s"))
+    if result.observed or not np.isfinite(sent).any():
         return None
-    unit = unit_of(found.last_due_s)
-    across = 1.0 if found.at_once else unit.seconds
-    name, factor = ("seconds", 1.0) if found.longest_s >= _LONG_S else ("milliseconds", 1000.0)
+    latency, lag = answered - due, sent - due
+    at_once = float(np.nanmax(due) - np.nanmin(due)) < _AT_ONCE_S
+    unit, x = unit_of(float(np.nanmax(due))), floats(runs, "seq") if at_once else due
+    refused = (runs["outcome"] == Outcome.REJECTED.value).to_numpy(dtype=bool)
+    across = 1.0 if at_once else unit.seconds
+    in_seconds = float(np.nanmax(np.fmax(latency, lag))) >= _LONG_S
+    name, factor = ("seconds", 1.0) if in_seconds else ("milliseconds", 1000.0)
+    shown = thinned(x, lag)
     traces = [
-        points(label, series.x / across, series.y * factor, of, symbol)
-        for label, series, of, symbol in (
-            ("latency (due to answered)", found.latency, "--accent", "circle"),
-            ("lag (due to sent)", found.lag, "--warn", "circle"),
-            ("rejected", found.rejected, "--bad", "x"),
+        points(label, at / across, seconds * factor, of, symbol)
+        for label, (at, seconds), of, symbol in (
+            ("latency (due to answered)", thinned(x, latency), "--accent", "circle"),
+            ("lag (due to sent)", shown, "--warn", "circle"),
+            ("rejected", thinned(x[refused], lag[refused]), "--bad", "x"),
         )
-        if label != "rejected" or series.x.size
+        if label != "rejected" or at.size
     ]
-    few = {"dtick": 1, "range": [-0.5, found.count - 0.5]} if found.count < FEW else {}
+    few = {"dtick": 1, "range": [-0.5, len(runs) - 0.5]} if len(runs) < FEW else {}
     layout = {
-        "xaxis": axis("run, in order of arrival", **few) if found.at_once else time_axis(unit),
+        "xaxis": axis("run, in order of arrival", **few) if at_once else time_axis(unit),
         "yaxis": axis(name, rangemode="tozero"),
     }
-    lag = result.latencies.lag.at(0.99).value
+    p99 = result.latencies.lag.at(0.99).value
     caption = (
         "Latency counts from when a run was due, so a slow response can't hide the arrivals behind it. "
-        f"Lag, from due to sent, is the load generator's: p99 {'unknown' if lag is None else format_duration(lag)}."
+        f"Lag, from due to sent, is the load generator's: p99 {'unknown' if p99 is None else format_duration(p99)}."
     )
-    if found.is_thinned:
-        caption += f" The minimum and maximum of each interval are drawn, of {found.count:,} submissions."
+    if shown[0].size < len(runs):
+        caption += f" The minimum and maximum of each interval are drawn, of {len(runs):,} submissions."
     return figure("submissions", "Submit latency and lag", caption, traces, layout)
 
 
 def stores(result: Result) -> list[Figure]:
     """Free space over time of each watched volume whose use changed, the fullest first."""
-    made, unit = [], unit_of(result.end_s)
-    for k, space in enumerate(result.free_space):
-        volume = space.volume
-        x, y = space.free.x / unit.seconds, space.free.y / 2**30
+    made, unit = [], unit_of(result.timeline.end_s)
+    changed = (v for v in volumes(result.timeline) if v.full or float(np.ptp(v.free)) > _MIN_SHARE_WRITTEN * v.capacity)
+    for k, volume in enumerate(sorted(changed, key=lambda v: v.least / v.capacity)):
+        at_s, free = thinned(volume.at_s, volume.free)
+        x, y = at_s / unit.seconds, free / 2**30
         traces = [
             line("free", x, y, "--accent", fill="tozeroy", fillcolor="--wash"),
             line("capacity", x[[0, -1]], [volume.capacity / 2**30] * 2, "--quiet", dash="dash"),

@@ -1,26 +1,33 @@
 """Does adding nodes help: throughput by number of nodes, with the fitted law."""
 
-from harness.analysis.result import Interval, Result, Scaling
+import numpy as np
+
+from harness.analysis.capacity.progress import progress
+from harness.analysis.capacity.scaling import Interval, Scaling
+from harness.analysis.result import Result
 from reports.figures.figure import Figure, axis, figure, line
 from reports.tables import amount_text
 
 _NAMES = {"linear": "linear", "amdahl": "Amdahl's law", "usl": "the Universal Scalability Law"}
 _IN_SIGHT = 10  # times what was measured
+_POINTS = 60
+_BEYOND = 1.25  # times the most nodes that were measured
 
 
 def scaling(result: Result) -> Figure | None:
     """The throughput on each number of nodes, the fitted law with its band, and linear scaling."""
-    found, measured, curve = result.scaling, result.progress, result.scaling_curve
-    if found is None or measured is None or curve is None:
+    found, measured = result.scaling, progress(result.timeline)
+    if found is None or measured is None:
         return None
-    x, low, high = curve.nodes.tolist(), curve.low.tolist(), curve.high.tolist()
+    curve, nodes = found.curve, np.linspace(1.0, _BEYOND * found.fitted_on[1], _POINTS)
+    x, (low, high) = nodes.tolist(), (end.tolist() for end in found.band(nodes))
     traces = [
         {
             "type": "scatter", "mode": "lines", "name": "90% band", "fill": "toself", "fillcolor": "--wash",
             "x": x + x[::-1], "y": high + low[::-1], "line": {"width": 0, "color": "--wash"}, "hoverinfo": "skip",
         },
-        *([line("linear scaling", x, curve.linear, "--quiet", dash="dash")] if found.curve.law != "linear" else ()),
-        line(f"fitted: {_NAMES[found.curve.law]}", x, curve.fitted, "--accent", width=2.5),
+        *([line("linear scaling", x, curve.gamma * nodes, "--quiet", dash="dash")] if curve.law != "linear" else ()),
+        line(f"fitted: {_NAMES[curve.law]}", x, curve.at(nodes), "--accent", width=2.5),
         {
             "type": "scatter", "mode": "markers", "name": "measured", "x": measured.nodes.tolist(),
             "y": measured.per_hour.tolist(), "marker": {"color": "--good", "size": 9},

@@ -47,3 +47,27 @@ def measured(runs=20, *, limit=None, oom=False):
     if oom:
         story.event(40, "Pod", "run-0003-train", "OOMKilled", run="run-0003")
     return story
+
+
+def waiting(*waits, ends_s=200.0):
+    """A pod for each (start, end) of a wait without a node; no end is still waiting."""
+    story = Story(intended=len(waits))
+    for seq, (start, end) in enumerate(waits):
+        run = story.submit(seq)
+        stretches = [] if start is None else [(UNSCHEDULABLE, start, end)]
+        if end is not None:
+            stretches.append((RUNNING, end, end + 1.0))
+        story.pod(run, "train", None if end is None else "n", *stretches)
+        story.run(run, 0.0, None if end is None else end + 2.0)
+    story.event(ends_s, "Test", "test", "DrainTimedOut")
+    return story
+
+
+def lasting(*seconds):
+    """Runs of one pod each, which begins when its run is answered and ends a second before it."""
+    story = Story(intended=len(seconds))
+    for seq, lasts in enumerate(seconds):
+        run = story.submit(seq, lag=0.0, service=1.0)
+        story.pod(run, "train", "n", (RUNNING, 1.0, lasts - 1.0))
+        story.run(run, 0.0, float(lasts))
+    return story

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from harness.analysis.result import Result, analyse
-from harness.analysis.waits.phases_table import phases_table
+from harness.analysis.waits.breakdown import phases_table
 from harness.analysis.waits.waits import waits
 from harness.cli import printing
 from harness.cli.look import traces

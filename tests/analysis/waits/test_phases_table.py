@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from harness.analysis.waits.phases_table import phases_table
+from harness.analysis.waits.breakdown import phases_table
 from harness.analysis.waits.waits import waits
 from harness.cli import main
 from harness.model.phases import DISPATCH, PUBLISHING, RUNNING, STARTING, SUBMIT
