@@ -21,13 +21,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.capacity.check import leave_one_out
-from harness.analysis.capacity.fit import fit
+from harness.analysis.capacity.fit import fit, leave_one_out
 from harness.analysis.capacity.model import CapacityModel, Observation
 from harness.model.experiment import Experiment, Question, Result
 from harness.planning import simulated_burst as simulated
+from harness.planning.capacity import read_observations
 from harness.planning.experiment import answers, next_point
-from harness.planning.observations import read_observations
 from harness.simulator.profile import Pool, Profile
 from harness.simulator.profile.file import load_profile
 from tests.support.injection.installations import draw

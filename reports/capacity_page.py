@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.analysis.capacity.answer import NODES, RUNS, WITHIN
-from harness.analysis.capacity.answered import Answered, amount, interval, sentence
-from harness.analysis.capacity.picture import picture
+from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answered, amount, interval, sentence
 from harness.model import ConfigError, counted
 from harness.svg import encoder
-from reports.capacity_plot import draw
+from reports.capacity_plot import draw, picture
 
 
 def writer(path: Path) -> Callable[[Answered], None]:

@@ -10,7 +10,6 @@ objective, absolute limits hold.
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
 
 from harness.analysis.stats.quantiles import share_interval
 from harness.analysis.timeline import Floats, Timeline, floats, remembered
@@ -88,14 +87,10 @@ def lateness(timeline: Timeline) -> Floats:
 
 def _rates(timeline: Timeline, worker: Floats) -> Floats:
     """Submissions per second that a bare loop sent, by row of `runs`."""
-    samples = timeline.metric(GENERATOR_RATE)
-    known = {
-        str(orjson.loads(labels).get("worker")): rate
-        for labels, rate in zip(samples["labels"], floats(samples, "value").tolist(), strict=True)
-        if rate > 0
-    }
+    samples = timeline.labelled(GENERATOR_RATE, "worker")
+    known = {name: rate for name, rate in zip(samples["worker"], floats(samples, "value"), strict=True) if rate > 0}
     workers, place = np.unique(worker, return_inverse=True)
-    rates = [known.get(f"{each:.0f}", _UNMEASURED_RATE) for each in workers.tolist()]
+    rates = [known.get(f"{number:.0f}", _UNMEASURED_RATE) for number in workers.tolist()]
     return np.array(rates, dtype=np.float64)[place]
 
 

@@ -76,8 +76,7 @@ def ledger(timeline: Timeline) -> Ledger:
 
 def removed(timeline: Timeline) -> int:
     """How many of the runs in flight the platform had removed, so that their ends are unknown."""
-    events = timeline.events
-    gone = events["object"][(events["kind"] == "Run") & (events["reason"] == REMOVED)]
+    gone = timeline.events_of("Run", REMOVED)["object"]
     return int((timeline.runs["run"].isin(gone) & timeline.is_open).sum())
 
 
@@ -89,7 +88,7 @@ def missing(timeline: Timeline) -> list[int]:
 
 def recovered(timeline: Timeline) -> tuple[str, ...]:
     """What was added to the ledger after its worker, or the whole test, had been given up: one sentence each."""
-    return tuple(text for reason in (LATE_ROWS, RECOVERED) for text in timeline.test_events(reason)["message"])
+    return tuple(text for reason in (LATE_ROWS, RECOVERED) for text in timeline.events_of("Test", reason)["message"])
 
 
 def in_words(seqs: Sequence[int], most: int = 20) -> str:

@@ -60,7 +60,7 @@ def refused_credentials(timeline: Timeline) -> RefusedCredentials | None:
     accepted = runs[runs["outcome"] == Outcome.ACCEPTED.value]
     later = int((floats(accepted, "sent_s") > np.nanmax(sent)).sum())
     statuses, counts = np.unique(floats(refused, "status"), return_counts=True)
-    expires = timeline.test_events(TOKEN_EXPIRES)["message"]
+    expires = timeline.events_of("Test", TOKEN_EXPIRES)["message"]
     return RefusedCredentials(
         count=len(refused),
         share=len(refused) / len(runs),

@@ -12,9 +12,7 @@ from harness.analysis.capacity.knee import knee
 from harness.analysis.capacity.progress import scaling
 from harness.analysis.capacity.scale_advice import scale_advice
 from harness.analysis.cost.allocated import allocated
-from harness.analysis.cost.cost import cost, pending
-from harness.analysis.cost.goodput import goodput
-from harness.analysis.cost.readiness import gpu_drivers, image_pulls
+from harness.analysis.cost.cost import cost, goodput, gpu_drivers, image_pulls, pending
 from harness.analysis.cost.virtual import virtual_pods
 from harness.analysis.latency import latencies
 from harness.analysis.ledger import ledger, recovered

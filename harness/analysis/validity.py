@@ -18,7 +18,7 @@ def validity(timeline: Timeline) -> Validity:
     """Every reason why the load was not the promised one, and the figures it was judged by."""
     counts = ledger(timeline)
     late = judged_lateness(timeline)
-    lost = timeline.test_events(WORKER_LOST)
+    lost = timeline.events_of("Test", WORKER_LOST)
     cached = int((timeline.runs["state"] == SKIPPED).sum()) + runs_with_cached_tasks(timeline).size
     censored = counts.in_flight / counts.accepted if counts.accepted else 0.0
     ambiguous = _ambiguous(timeline)
@@ -65,7 +65,7 @@ def _refused(timeline: Timeline) -> list[str]:
 def _clock_steps(timeline: Timeline) -> list[str]:
     """Clocks that were set during the test: durations between timestamps of two clocks are wrong from then on."""
     runs = timeline.runs
-    found = [f"{told}: durations are wrong" for told in timeline.test_events(CLOCK_STEPPED)["message"]]
+    found = [f"{told}: durations are wrong" for told in timeline.events_of("Test", CLOCK_STEPPED)["message"]]
     by_s = step(*(floats(runs, name) for name in ("sent_s", "answered_s", "created_s")))
     if by_s:
         found.append(
@@ -97,7 +97,7 @@ def _unaccounted(timeline: Timeline, count: int) -> str:
     if count < 0:
         return f"{-count:,} more arrivals were recorded than intended"
     listed = in_words(missing(timeline))
-    started = "" if len(timeline.test_events(TEST_STARTED)) else " (the load did not record its start)"
+    started = "" if len(timeline.events_of("Test", TEST_STARTED)) else " (the load did not record its start)"
     return f"{count:,} arrivals are unaccounted for: seq {listed}{started}"
 
 

@@ -53,6 +53,34 @@ RUN_PHASES = (
     DISPATCH, SUBMIT, CONTROLLER, UNSCHEDULABLE, PROVISIONING, SCHEDULING, PULLING, STARTING, RUNNING, STORING,
     SIDECARS, SERVING, *SERVICE_PHASES, PUBLISHING, UNKNOWN,
 )  # fmt: skip
+# The furthest first: the phase of a run with pods in several phases.
+PRECEDENCE = (
+    RUNNING, STORING, SIDECARS, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES), SERVING,
+)  # fmt: skip
+
+# What happened in each.
+MEANINGS = {
+    DISPATCH: "runs waited for the load generator",
+    SUBMIT: "runs waited for the API to accept them",
+    CONTROLLER: "runs waited for the controller to create their next pod",
+    UNSCHEDULABLE: "pods waited for room on a node",
+    PROVISIONING: "pods waited for a new node to become ready",
+    SCHEDULING: "pods waited for the scheduler",
+    PULLING: "images were pulled",
+    STARTING: "containers started",
+    RUNNING: "steps ran",
+    STORING: "outputs were stored",
+    SIDECARS: "steps had ended, and other containers of their pods ran on",
+    SERVING: "pods served others, and nothing was computed",
+    NETWORK: "requests and responses were in transit",
+    BACKEND: "executions waited for the backend to prepare them",
+    QUEUED: "executions waited for a worker of the runtime",
+    LOADING: "data was loaded from adapters",
+    COMPUTING: "operators computed",
+    SENDING: "data was sent to adapters",
+    PUBLISHING: "runs had finished and the platform had not reported it yet",
+    UNKNOWN: "no pods were observed, so the cause is unknown",
+}
 
 # Event.kind "Run": Event.reason is one of these, Event.object the run's id.
 SUCCEEDED = "SUCCEEDED"

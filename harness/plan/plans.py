@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.model.errors import ConfigError
-from harness.model.plan import Limits, ObserverPlan, Plan
+from harness.model.plan import Plan
 from harness.model.run_name import run_name
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule, due_times, to_mapping
@@ -93,18 +93,7 @@ def plan_arrivals(checked: Checked, plan: Plan, inputs: tuple[Input, ...]) -> Pl
     return PlannedTest(plan, schedule, offsets, scenarios, table, _hidden(settings.redact, scenarios, inputs))
 
 
-def plan_observation(
-    target: str,
-    host: str,
-    options: Mapping[str, object],
-    started_at: int,
-    *,
-    slos: Sequence[str] = (),
-    fail_undecided: bool = False,
-    verify_tls: bool = True,
-    redact: Sequence[str] = (),
-    observer: ObserverPlan | None = None,
-) -> Plan:
+def plan_observation(target: str, host: str, options: Mapping[str, object], started_at: int) -> Plan:
     """The plan of an observation without a load of ours: nothing is intended, every run counts.
 
     Args:
@@ -112,18 +101,9 @@ def plan_observation(
         host: address of its API; "" for an import.
         options: what narrows its listing down, such as KFP's ``namespace`` and ``experiment_id``.
         started_at: UTC ns; earlier runs and events are left out. 0 leaves nothing out.
-        slos: objectives.
-        fail_undecided: whether those that are met, but not proven, count as missed.
-        verify_tls: whether certificates are checked.
-        redact: parameters whose values are hidden.
-        observer: what to observe; none is the defaults.
     """
-    return Plan(
-        target=target, host=host, schedule={}, intended=0, seed=0, simulated=False,
-        target_options={**_EVERYTHING, **options}, slos=tuple(slos), started_at=started_at,
-        limits=Limits(fail_undecided=fail_undecided),
-        verify_tls=verify_tls, redact=tuple(redact), observer=observer or ObserverPlan(),
-    )  # fmt: skip
+    of_target = {**_EVERYTHING, **options}
+    return Plan(target, host, {}, intended=0, seed=0, simulated=False, target_options=of_target, started_at=started_at)
 
 
 def _check_redaction(names: Sequence[str], scenarios: Sequence[Scenario], inputs: Sequence[Input]) -> None:

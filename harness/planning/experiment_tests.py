@@ -10,15 +10,57 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from harness.model.cluster import PoolNode
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
 from harness.model.experiment import Point, Result
 from harness.model.slo import RUN_DURATION, Slo, parse_slo
+from harness.model.units import counted
 from harness.planning import simulated_burst
-from harness.planning.cordon import Cordoning, set_nodes
 from harness.planning.experiment_file import ExperimentFile, Hooks
 from harness.planning.sweeps import DaskWorkers, Sweep, Workers
 from harness.planning.timelines import timeline_of
 from harness.store.names import free_name, safe_name
+
+_POLL_S = 2.0
+
+
+class Cordoning(Protocol):
+    """A cluster whose nodes can be cordoned."""
+
+    def nodes(self) -> Sequence[PoolNode]:
+        """All nodes of the cluster, of every pool."""
+        ...
+
+    def cordon(self, node: str, *, cordoned: bool) -> None:
+        """Keep new pods off a node, or allow them again."""
+        ...
+
+
+def set_nodes(cluster: Cordoning, pool: str, count: int, timeout_s: float) -> None:
+    """Leave the `count` oldest ready nodes of `pool` schedulable and cordon the rest.
+
+    Raises:
+        ConfigError: the pool has fewer ready nodes, even after `timeout_s`.
+        TargetUnreachableError: the cluster does not answer.
+    """
+    until = time.monotonic() + timeout_s
+    while True:
+        nodes = [node for node in cluster.nodes() if node.node.pool == pool]
+        nodes.sort(key=lambda node: (node.node.created_at, node.node.name))
+        ready = [node.node.name for node in nodes if node.node.ready_at is not None]
+        if len(ready) >= count:
+            break
+        if time.monotonic() > until:
+            raise ConfigError(
+                f"pool '{pool}' has {counted(len(ready), 'ready node')}, the experiment needs {count}",
+                "enlarge the pool: nodes are only cordoned, never added",
+            )
+        time.sleep(_POLL_S)
+    for node in nodes:
+        cordoned = node.node.name not in ready[:count]
+        if node.cordoned != cordoned:
+            cluster.cordon(node.node.name, cordoned=cordoned)
+
 
 if TYPE_CHECKING:
     from harness.simulator.profile import Profile

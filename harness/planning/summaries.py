@@ -71,7 +71,7 @@ def keep(folder: RunFolder, timeline: Timeline) -> None:
 
 def summarized(timeline: Timeline) -> Summary:
     """Compute the summary of a test."""
-    named = timeline.events[(timeline.events["kind"] == PLATFORM) & (timeline.events["reason"] == VERSION)]
+    named = timeline.events_of(PLATFORM, VERSION)
     return Summary(
         timeline.start_at,
         measured(timeline),

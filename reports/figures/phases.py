@@ -6,28 +6,7 @@ from harness.analysis.result import Result
 from harness.analysis.stats.trend import degradation
 from harness.analysis.timeline import Floats, Ints, distinct, floats
 from harness.analysis.waits.waits import Waits, waits
-from harness.model.phases import (
-    BACKEND,
-    COMPUTING,
-    CONTROLLER,
-    DISPATCH,
-    LOADING,
-    NETWORK,
-    PROVISIONING,
-    PUBLISHING,
-    PULLING,
-    QUEUED,
-    RUN_PHASES,
-    RUNNING,
-    SCHEDULING,
-    SENDING,
-    SERVING,
-    STARTING,
-    STORING,
-    SUBMIT,
-    UNKNOWN,
-    UNSCHEDULABLE,
-)
+from harness.model.phases import MEANINGS, RUN_PHASES, UNSCHEDULABLE
 from harness.model.units import counted, format_duration
 from reports.figures.figure import Figure, Trace, axis, bars, figure, unit_of
 
@@ -39,28 +18,6 @@ _LEAST_RUNS = 4
 _BINS = 40
 _FIRST_S = 60.0
 _SOON_S = 5.0
-
-MEANINGS = {
-    DISPATCH: "runs waited for the load generator",
-    SUBMIT: "runs waited for the API to accept them",
-    CONTROLLER: "runs waited for the controller to create their next pod",
-    UNSCHEDULABLE: "pods waited for room on a node",
-    PROVISIONING: "pods waited for a new node to become ready",
-    SCHEDULING: "pods waited for the scheduler",
-    PULLING: "images were pulled",
-    STARTING: "containers started",
-    RUNNING: "steps ran",
-    STORING: "outputs were stored",
-    SERVING: "pods served others, and nothing was computed",
-    NETWORK: "requests and responses were in transit",
-    BACKEND: "executions waited for the backend to prepare them",
-    QUEUED: "executions waited for a worker of the runtime",
-    LOADING: "data was loaded from adapters",
-    COMPUTING: "operators computed",
-    SENDING: "data was sent to adapters",
-    PUBLISHING: "runs had finished and the platform had not reported it yet",
-    UNKNOWN: "no pods were observed, so the cause is unknown",
-}
 
 
 def color(phase: str) -> str:

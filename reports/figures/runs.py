@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from harness.analysis.result import Result
 from harness.analysis.timeline import Floats, Ints, Timeline, evenly, floats
-from harness.analysis.waits.waits import PRECEDENCE, segments, waits
-from harness.model.phases import CANCELED, CONTROLLER, DISPATCH, FAILED, PUBLISHING, RUN_PHASES, SUBMIT
+from harness.analysis.waits.waits import segments, waits
+from harness.model.phases import CANCELED, CONTROLLER, DISPATCH, FAILED, PRECEDENCE, PUBLISHING, RUN_PHASES, SUBMIT
 from reports.figures.figure import Figure, axis, figure, marks, spans, unit_of
 from reports.figures.phases import color
 

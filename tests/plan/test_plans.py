@@ -1,5 +1,6 @@
 import argparse
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -30,7 +31,7 @@ def planned(**given):
 
 def test_the_observers_part_of_a_plan_travels_in_the_manifest(tmp_path):
     folder = RunFolder.create(tmp_path, "run")
-    plan = plan_observation("kfp", "http://x", {}, 0, redact=["url"], verify_tls=False, observer=OBSERVER)
+    plan = replace(plan_observation("kfp", "http://x", {}, 0), redact=("url",), verify_tls=False, observer=OBSERVER)
     folder.write_plan(plan)
     assert folder.read_plan() == plan
     found = ObserverSettings.of(

@@ -5,7 +5,7 @@ from kubernetes import client, config
 
 from harness.collectors.kubernetes.node_pools import NodePools
 from harness.model.errors import ConfigError
-from harness.planning.cordon import set_nodes
+from harness.planning.experiment_tests import set_nodes
 
 POOLS = """
 pools:

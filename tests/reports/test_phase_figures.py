@@ -5,7 +5,7 @@ import pytest
 
 from harness.analysis.result import analyse
 from harness.detectors import diagnose
-from harness.model.phases import RUNNING
+from harness.model.phases import MEANINGS, RUN_PHASES, RUNNING
 from reports.figures import figures
 from tests.support.stories import lasting, waiting
 
@@ -62,3 +62,7 @@ def test_arrivals_are_shown_in_sixty_groups_or_fewer(tmp_path):
 
 def test_without_finished_runs_no_phases_are_drawn(tmp_path):
     assert {"phases", "phases-by-order"}.isdisjoint(drawn(waiting((0.0, None)), tmp_path))
+
+
+def test_each_phase_says_what_it_means():
+    assert set(MEANINGS) == set(RUN_PHASES)

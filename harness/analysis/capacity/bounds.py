@@ -18,8 +18,17 @@ from harness.analysis.services.saturation import saturation
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, beginnings, floats, merged, peak, remembered
 from harness.analysis.waits.storing import storing
-from harness.analysis.waits.waits import PRECEDENCE, segments, waits
-from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE
+from harness.analysis.waits.waits import segments, waits
+from harness.model.phases import (
+    CONTROLLER,
+    LOADING,
+    POD_PHASES,
+    PRECEDENCE,
+    SCHEDULING,
+    SENDING,
+    STORING,
+    UNSCHEDULABLE,
+)
 from harness.model.units import format_duration
 
 ADAPTERS = "adapters"

@@ -8,8 +8,7 @@ import numpy as np
 from harness.analysis.capacity.bounds import ADAPTERS, bounds
 from harness.analysis.capacity.caps import Cap, caps
 from harness.analysis.capacity.model import Observation
-from harness.analysis.capacity.progress import work
-from harness.analysis.capacity.steady_state import steady_state
+from harness.analysis.capacity.progress import steady_state, work
 from harness.analysis.cost.virtual import virtual_pods
 from harness.analysis.ledger import ledger
 from harness.analysis.services.service_replicas import service_replicas

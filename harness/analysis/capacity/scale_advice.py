@@ -67,9 +67,7 @@ def _gaps(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
 
     Reclaimed machines are left out: the autoscaler did not remove those.
     """
-    taken = set(
-        timeline.events["object"][(timeline.events["kind"] == "Node") & timeline.events["reason"].isin(TAKEN_BACK)]
-    )
+    taken = set(timeline.events_of("Node", *TAKEN_BACK)["object"])
     found: list[float] = []
     for _, nodes in timeline.run_nodes.groupby("pool"):
         kept = ~nodes["name"].isin(taken).to_numpy(dtype=bool)

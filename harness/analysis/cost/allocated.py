@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
 import pandas as pd
 
 from harness.analysis.cost.cost import node_hours
@@ -50,7 +49,7 @@ def allocated(timeline: Timeline) -> tuple[Part, ...]:
 
     Those of an OpenCost add up to what the whole cluster cost.
     """
-    nodes, costs = timeline.run_nodes, timeline.metric(POD_COST)
+    nodes, costs = timeline.run_nodes, timeline.labelled(POD_COST, "pod", "idle")
     if len(costs):
         return _by_opencost(timeline, costs)
     if not len(nodes) or not len(timeline.pods):
@@ -73,14 +72,11 @@ def allocated(timeline: Timeline) -> tuple[Part, ...]:
 
 
 def _by_opencost(timeline: Timeline, costs: pd.DataFrame) -> tuple[Part, ...]:
-    labels = [orjson.loads(text) for text in costs["labels"]]
-    names = pd.Series([str(label.get("pod", "")) for label in labels])
+    names = costs["pod"].reset_index(drop=True)
     pods = timeline.pods_called(names).drop_duplicates("step")
     who = _whose(timeline, pods, pods["row"].to_numpy()).assign(step=pods["task"].astype("str").to_numpy())
     parts = who.set_axis(pods["step"]).reindex(names).reset_index(drop=True).fillna("")
-    parts["pipeline"] = np.select(
-        [parts["pipeline"] != "", ["idle" in label for label in labels]], [parts["pipeline"], IDLE], OTHERS
-    )
+    parts["pipeline"] = np.select([parts["pipeline"] != "", costs["idle"] != ""], [parts["pipeline"], IDLE], OTHERS)
     sums = parts.assign(cost=floats(costs, "value")).groupby(["pipeline", "tenant", "step"])["cost"].sum().reset_index()
     found = [
         Part(str(pipeline), str(tenant), str(step), None, float(cost))
@@ -146,15 +142,15 @@ def _hours(timeline: Timeline, pods: pd.DataFrame) -> Floats:
 def _used(timeline: Timeline) -> Floats:
     """Per category of the pods' tasks: the mean share of a node's cores that its pods were measured to use."""
     tasks, size = timeline.pods["task"].cat, floats(timeline.run_nodes, "cpu")
-    samples = timeline.metric(POD_CPU_CORES)
+    samples = timeline.labelled(POD_CPU_CORES, "pod")
     shares = np.zeros(len(tasks.categories))
     if not len(samples) or not (size > 0).any():
         return shares
-    pods = pd.Series([str(orjson.loads(text).get("pod", "")) for text in samples["labels"]])
+    pods = samples["pod"]
     rows = np.flatnonzero(np.isin(timeline.pods["pod"].to_numpy(), timeline.numbers_of(set(pods))))
     names = timeline.names.take(timeline.pods["pod"].to_numpy()[rows])
     codes = pods.map(dict(zip(names, tasks.codes.to_numpy()[rows], strict=True)))
-    means = pd.Series(floats(samples, "value")).groupby(codes.to_numpy()).mean()
+    means = samples["value"].groupby(codes.to_numpy()).mean()
     shares[means.index.to_numpy(dtype=np.int64)] = means.to_numpy() / float(np.median(size[size > 0]))
     return shares
 

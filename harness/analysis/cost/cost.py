@@ -1,4 +1,7 @@
-"""Cost of the nodes and their use by the runs; how long pods waited for them."""
+"""Cost of the nodes and their use by the runs; how long pods waited for them.
+
+Also the goodput of spot and on-demand nodes, and what runs wait for before their pods can work.
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,8 +10,22 @@ import numpy as np
 
 from harness.analysis.cost.requested import requested
 from harness.analysis.stats.quantiles import Summary, summarize
-from harness.analysis.timeline import Bools, Floats, Timeline, beginnings, blocks, distinct, floats, merged, remembered
-from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, UNSCHEDULABLE
+from harness.analysis.timeline import (
+    Bools,
+    Floats,
+    Timeline,
+    beginnings,
+    blocks,
+    distinct,
+    floats,
+    looked_up,
+    merged,
+    remembered,
+    summed,
+)
+from harness.analysis.waits.critical_path import critical_path
+from harness.analysis.waits.wasted_work import lost_pods
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, SUCCEEDED, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)
 
@@ -171,3 +188,127 @@ def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
         pending_s[here] = np.add.reduceat(np.where(before[low:high], length, 0.0), place)
         ran[here] = ~np.logical_or.reduceat(before[low:high] & ~over, place)
     return pending_s, ran
+
+
+@dataclass(frozen=True, slots=True)
+class Goodput:
+    """Goodput of the spot or of the on-demand nodes that can run the runs' pods.
+
+    Attributes:
+        spot: spot nodes, else on-demand ones.
+        nodes: their number.
+        node_hours: from their creation to their end, within the test.
+        cost: node-hours times price; none when a price is unknown.
+        lost: pods that failed there, were evicted, or were lost with their node.
+        lost_s: seconds that those had run.
+        worked_s: seconds that all pods ran there.
+        runs: succeeded runs, each counted by the share of its useful seconds that ran here.
+    """
+
+    spot: bool
+    nodes: int
+    node_hours: float
+    cost: float | None
+    lost: int
+    lost_s: float
+    worked_s: float
+    runs: float
+
+    @property
+    def per_node_hour(self) -> float | None:
+        """Succeeded runs per node-hour."""
+        return self.runs / self.node_hours if self.node_hours else None
+
+    @property
+    def per_money(self) -> float | None:
+        """Succeeded runs per unit of money."""
+        return self.runs / self.cost if self.cost else None
+
+
+def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
+    """Spot nodes first; a kind without nodes is left out."""
+    nodes, pods = timeline.run_nodes, timeline.pods
+    is_spot, hours, price = nodes["spot"].to_numpy(dtype=bool), node_hours(timeline), floats(nodes, "price")
+    working = timeline.of_runs(RUNNING, SERVING) & ~timeline.drives_elsewhere
+    pod, run = (pods[name].to_numpy()[working] for name in ("pod", "row"))
+    length = timeline.seconds_of(working)
+    lost = np.isin(pod, np.concatenate(lost_pods(timeline)))
+    good = ~lost & looked_up((timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool), run)
+    whole = summed(run, length, good, len(timeline.runs))
+    homes = pods["node"].cat
+    code = homes.codes.to_numpy()[working]
+    found = []
+    for spot in (True, False):
+        kind = is_spot == spot
+        if not kind.any():
+            continue
+        here = looked_up(np.asarray(homes.categories.isin(nodes["name"][kind])), code)
+        useful = summed(run, length, here & good, len(timeline.runs))
+        cost = float((hours * price)[kind].sum())
+        found.append(
+            Goodput(
+                spot, int(kind.sum()), float(hours[kind].sum()), cost if np.isfinite(cost) else None,
+                int(np.unique(pod[here & lost]).size), float(length.sum(where=here & lost)),
+                float(length.sum(where=here)),
+                float(np.divide(useful, whole, out=np.zeros(whole.size), where=whole > 0).sum()),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePulls:
+    """Pulls of images, and what they cost the runs.
+
+    Attributes:
+        pods: of the runs, that waited for a pull.
+        run_s: seconds of a mean run's critical path (`critical_path`) in which an image was pulled. Image streaming, or
+            images that are there before, save at most this: without the pull, another chain may be the longest.
+        share: the same as a share of the runs' time.
+    """
+
+    pods: int
+    run_s: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class GpuDrivers:
+    """Installation of drivers on the GPU nodes that joined during the test.
+
+    Attributes:
+        nodes: how many.
+        median_s: seconds from a node's readiness until its GPUs could be allocated.
+        most_s: the longest.
+        gpu_hours: charged meanwhile.
+    """
+
+    nodes: int
+    median_s: float
+    most_s: float
+    gpu_hours: float
+
+
+def image_pulls(timeline: Timeline) -> ImagePulls | None:
+    """None when no pod of the runs waited for a pull."""
+    pulling = timeline.of_runs(PULLING) & (timeline.pods["row"] >= 0).to_numpy(dtype=bool)
+    path = critical_path(timeline)
+    if not pulling.any() or not path.runs:
+        return None
+    share = path.shares[PULLING]
+    return ImagePulls(distinct(timeline.pods["pod"].to_numpy()[pulling]), share * path.whole_s / path.runs, share)
+
+
+def gpu_drivers(timeline: Timeline) -> GpuDrivers | None:
+    """None when no node got its GPUs within the test.
+
+    A node's readiness is the cluster's timestamp, in whole seconds; of its GPUs only the observer knows since when.
+    """
+    nodes = timeline.machines
+    ready, gpus, count = (floats(nodes, name) for name in ("ready_s", "gpus_s", "gpu"))
+    new = np.isfinite(ready) & np.isfinite(gpus)
+    if not new.any():
+        return None
+    delay = np.maximum(gpus - ready, 0.0)[new]
+    hours = float((delay * count[new]).sum()) / 3600
+    return GpuDrivers(int(delay.size), float(np.median(delay)), float(delay.max()), hours)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
 import pandas as pd
 
 from harness.analysis.throughput import throughput
@@ -26,12 +25,11 @@ def node_use(timeline: Timeline) -> pd.DataFrame:
     Returns:
         Columns `at_s` (seconds after t0), `node` and `share` (of its allocatable cores).
     """
-    samples = timeline.metric(NODE_CPU_CORES)
-    node = [str(orjson.loads(labels).get("node", "")) for labels in samples["labels"]]
-    cores = timeline.run_nodes.set_index("name")["cpu"].reindex(node).to_numpy(dtype=np.float64, na_value=np.nan)
+    samples, sizes = timeline.labelled(NODE_CPU_CORES, "node"), timeline.run_nodes.set_index("name")["cpu"]
+    cores = sizes.reindex(samples["node"]).to_numpy(dtype=np.float64, na_value=np.nan)
     share = floats(samples, "value") / cores
-    use = pd.DataFrame({"at_s": floats(samples, "at_s"), "node": node, "share": share})
-    return use.iloc[np.flatnonzero(np.isfinite(share))]
+    use: pd.DataFrame = samples[["at_s", "node"]].assign(share=share)[np.isfinite(share)]
+    return use
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,8 +139,6 @@ def _room(timeline: Timeline, column: str, edges: Floats) -> Floats:
 
 def requests_by(timeline: Timeline, metric: str, label: str) -> Iterator[tuple[str, float]]:
     """Recorded requests by "task", or by "pod" for pods that differ from the first one of their task."""
-    samples = timeline.metric(metric)
-    for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
-        labels = orjson.loads(text)
-        if label in labels:
-            yield str(labels[label]), value
+    samples = timeline.labelled(metric, label)
+    names = samples[label]
+    yield from ((str(name), float(value)) for name, value in zip(names, samples["value"], strict=True) if name)

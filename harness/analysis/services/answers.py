@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 import numpy as np
-import orjson
 
 from harness.analysis.services.database import refusals
 from harness.analysis.timeline import Timeline, floats
@@ -32,8 +31,6 @@ def lost_to_database(timeline: Timeline) -> float:
 
 def _rates(timeline: Timeline) -> dict[str, float]:
     rates = defaultdict[str, float](float)
-    for text, samples in timeline.metric(METRIC).groupby("labels", sort=True):
-        labels = orjson.loads(str(text))
-        if labels.get("grpc_method") == _METHOD:
-            rates[str(labels.get("grpc_code", ""))] += float(np.nansum(floats(samples, "value")))
+    for code, samples in timeline.labelled(METRIC, "grpc_code", grpc_method=_METHOD).groupby("grpc_code"):
+        rates[str(code)] += float(np.nansum(floats(samples, "value")))
     return rates

@@ -8,8 +8,6 @@ for these queries. Connections are a fixed number of slots.
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
-import pandas as pd
 
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import MYSQL_CONNECTIONS, MYSQL_ERRORS, MYSQL_MOST_CONNECTIONS, MYSQL_QUERIES, MYSQL_THREADS
@@ -103,12 +101,10 @@ class Refusals:
 
 def refusals(timeline: Timeline) -> Refusals:
     """Those of the observed time."""
-    samples = timeline.metric(MYSQL_ERRORS)
-    labels = pd.DataFrame(map(orjson.loads, samples["labels"]), columns=["error", "instance"]).fillna("")
-    shown = (labels["error"] == _NONE_FREE).to_numpy(dtype=bool) & (samples["value"] > 0).to_numpy(dtype=bool)
-    at, per_s = (floats(samples, name)[shown] for name in ("at_s", "value"))
-    databases = tuple(sorted(set(labels["instance"][shown])))
-    return Refusals(at, per_s, databases, labels["instance"].nunique())
+    samples = timeline.labelled(MYSQL_ERRORS, "error", "instance")
+    refused = samples[(samples["error"] == _NONE_FREE) & (samples["value"] > 0)]
+    databases = tuple(sorted(set(refused["instance"])))
+    return Refusals(floats(refused, "at_s"), floats(refused, "value"), databases, samples["instance"].nunique())
 
 
 def _means(edges: Floats, at: Floats, values: Floats) -> Floats:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-import orjson
-import pandas as pd
 
 from harness.analysis.timeline import Floats, Timeline, floats, remembered
 from harness.model.phases import POD_CPU_CORES, REPLICA_WORKERS
@@ -62,7 +60,7 @@ def service_replicas(timeline: Timeline) -> ServiceReplicas:
 def _workers(timeline: Timeline, begun: float, end: float) -> dict[str, int] | None:
     """By pod; none where one was added or gone in mid-test."""
     found: dict[str, int] = {}
-    samples = _by_pod(timeline, REPLICA_WORKERS)
+    samples = timeline.labelled(REPLICA_WORKERS, "pod")[["at_s", "pod", "value"]]
     for at, name, value in samples[samples["at_s"] <= end].itertuples(index=False):
         late = at > begun + max(_LISTED_S, _SHARE_OF_TIME * (end - begun))
         if (not value and at > begun) or (name not in found and late):
@@ -73,7 +71,7 @@ def _workers(timeline: Timeline, begun: float, end: float) -> dict[str, int] | N
 
 def _used(timeline: Timeline, begun: float, end: float) -> dict[str, float]:
     """Core-seconds by pod; empty where fewer than two windows were measured, or not all pods in each."""
-    samples = _by_pod(timeline, POD_CPU_CORES)
+    samples = timeline.labelled(POD_CPU_CORES, "pod")
     spacing = samples.groupby("pod")["at_s"].diff()
     window = float(spacing.median()) if spacing.notna().any() else np.nan
     samples["core_s"] = samples["value"] * spacing.fillna(window)
@@ -82,10 +80,3 @@ def _used(timeline: Timeline, begun: float, end: float) -> dict[str, float]:
     if not len(counts) or counts.min() < _WINDOWS or counts.max() - counts.min() > 1:
         return {}
     return {str(name): float(core_s) for name, core_s in during.sum().items()}
-
-
-def _by_pod(timeline: Timeline, metric: str) -> pd.DataFrame:
-    """The samples of a metric, by time: at_s, pod, value."""
-    samples = timeline.metric(metric)
-    pods = [str(orjson.loads(str(text)).get("pod", "")) for text in samples["labels"]]
-    return pd.DataFrame({"at_s": floats(samples, "at_s"), "pod": pods, "value": floats(samples, "value")})

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import orjson
 import pandas as pd
 
 from harness.analysis.timeline.clocks import ahead, set_back
@@ -26,10 +27,18 @@ from harness.analysis.timeline.columns import (
     shifted,
     within,
 )
-from harness.analysis.timeline.joining import described_tasks, joined_pods, joined_runs, observed_runs, twins
+from harness.analysis.timeline.joining import (
+    described_tasks,
+    joined_pods,
+    joined_runs,
+    namespace_of,
+    observed_runs,
+    of_others,
+    runs_of_events,
+    twins,
+)
 from harness.analysis.timeline.memory import release, remembered
 from harness.analysis.timeline.names import Names
-from harness.analysis.timeline.ownership import namespace_of, of_others, runs_of_events
 from harness.model import Outcome, Plan
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import COMPUTING, LASTING, POD_PHASES, RUN, SCHEDULING, SERVICE_PHASES, UNSCHEDULABLE
@@ -168,15 +177,28 @@ class Timeline:
     @property
     def interrupted(self) -> bool:
         """The test was stopped by Ctrl-C or SIGTERM."""
-        return bool(len(self.test_events(TEST_INTERRUPTED)))
+        return bool(len(self.events_of("Test", TEST_INTERRUPTED)))
 
-    def test_events(self, reason: str) -> pd.DataFrame:
-        """Events of the test itself, as the load recorded them."""
-        return self.events[(self.events["kind"] == "Test") & (self.events["reason"] == reason)]
+    def events_of(self, kind: str, *reasons: str) -> pd.DataFrame:
+        """Events of one kind that have one of these reasons; "Test" is the kind of those that the load recorded."""
+        chosen = (self.events["kind"] == kind) & self.events["reason"].isin(reasons)
+        return self.events[chosen.to_numpy(dtype=bool)]
 
     def metric(self, name: str) -> pd.DataFrame:
         """The samples of one metric, by time."""
         return self.samples.take(self._by_metric.get(name, []))
+
+    def labelled(self, metric: str, *names: str, **values: str) -> pd.DataFrame:
+        """The samples of one metric that have these values of labels, by time; the named labels as columns.
+
+        A label that a sample does not have is "".
+        """
+        samples = self.metric(metric)
+        parsed = {text: orjson.loads(text or "{}") for text in map(str, samples["labels"].unique())}
+        labels = [parsed[text] for text in map(str, samples["labels"])]
+        columns = {name: pd.Series([str(of.get(name, "")) for of in labels], samples.index, str) for name in names}
+        chosen = np.array([all(str(of.get(name)) == value for name, value in values.items()) for of in labels], bool)
+        return samples.assign(**columns)[chosen]
 
     @property
     @remembered

@@ -38,9 +38,8 @@ def caching(timeline: Timeline) -> Caching:
     """Combine the task details, which were read of a few runs, with the pods, which show it of all runs."""
     succeeded = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     shown, without_executor = _shown_by_pods(timeline)
-    events, runs = timeline.events, timeline.runs
-    reported = events["run"][((events["kind"] == "Task") & (events["reason"] == CACHED)).to_numpy(dtype=bool)]
-    skipped = position(reported.dropna().astype("str"), runs["run"])
+    runs = timeline.runs
+    skipped = position(timeline.events_of("Task", CACHED)["run"].dropna().astype("str"), runs["run"])
     # Both ways may show the same task.
     tasks = np.maximum(*(np.bincount(rows, minlength=len(runs)) for rows in (skipped[skipped >= 0], without_executor)))
     judged = tasks > 0

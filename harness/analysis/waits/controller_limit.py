@@ -7,12 +7,11 @@ workflows may tell: a node is there before its pod is requested, so that a pod l
 and a node that comes late waited for a worker.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
-import orjson
 import pandas as pd
 
 from harness.analysis.timeline import Floats, Timeline, beginnings, containing, floats, remembered
@@ -192,12 +191,10 @@ def symptoms(timeline: Timeline) -> Symptoms:
 def request_times(timeline: Timeline) -> Mapping[tuple[str, str], float]:
     """By kind and verb, the median time that the controller's requests took at the API server at least, in seconds."""
     found: dict[tuple[str, str], float] = {}
-    samples = timeline.metric(REQUEST_S)
-    for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
-        labels = _labels(text)
-        if labels.get("quantile") == "0.5" and labels.get("verb") not in _LONG_ANSWERS and np.isfinite(value):
-            key = labels.get("kind", ""), labels.get("verb", "")
-            found[key] = min(found.get(key, np.inf), value)
+    samples = timeline.labelled(REQUEST_S, "kind", "verb", quantile="0.5")
+    for kind, verb, value in samples[["kind", "verb", "value"]].itertuples(index=False):
+        if verb not in _LONG_ANSWERS and np.isfinite(value):
+            found[kind, verb] = min(found.get((kind, verb), np.inf), value)
     return found
 
 
@@ -214,13 +211,7 @@ def workers_of(timeline: Timeline, queue: str) -> float | None:
 
 def _series(timeline: Timeline, metric: str, **labels: str) -> Floats:
     """The values of a metric, by time, of the series with these labels."""
-    return floats(_labelled(timeline, metric, **labels), "value")
-
-
-def _labelled(timeline: Timeline, metric: str, **labels: str) -> pd.DataFrame:
-    samples = timeline.metric(metric)
-    kept = np.array([labels.items() <= _labels(text).items() for text in samples["labels"]], dtype=np.bool_)
-    return samples[kept].sort_values("at_s", kind="stable")
+    return floats(timeline.labelled(metric, **labels).sort_values("at_s", kind="stable"), "value")
 
 
 def _queue_behind_all(timeline: Timeline) -> float:
@@ -229,18 +220,13 @@ def _queue_behind_all(timeline: Timeline) -> float:
     Both are gauges, sampled at the same instants. A queue shorter than the number of workers is gone within a look.
     """
     depth, busy = (
-        _labelled(timeline, metric, **{label: WORKFLOW_QUEUE}).set_index("at_s")["value"]
+        timeline.labelled(metric, **{label: WORKFLOW_QUEUE}).sort_values("at_s").set_index("at_s")["value"]
         for metric, label in ((QUEUE_DEPTH, "queue_name"), (BUSY, "worker_type"))
     )
     both = pd.concat({"depth": depth, "busy": busy}, axis=1, join="inner")
     queued = both[both["depth"] >= np.maximum(both["busy"], _MIN_QUEUE)]
     all_busy = len(queued) >= _MIN_QUEUED_SAMPLES and (queued["busy"] == both["busy"].max()).all()
     return float(queued["depth"].max()) if all_busy and both["busy"].max() > 0 else 0.0
-
-
-def _labels(text: str) -> dict[str, str]:
-    found = orjson.loads(text or "{}")
-    return {str(key): str(value) for key, value in found.items()}
 
 
 def _usual(values: Floats) -> float | None:
@@ -258,20 +244,12 @@ def _work_s(timeline: Timeline, working: Floats) -> float | None:
 
 def _rates(timeline: Timeline) -> tuple[Floats, ...]:
     """Requests per second by time, to Kubernetes' own API and to Argo's: each has a rate limit of its own."""
-    samples = timeline.metric(REQUESTS)
-    if not len(samples):
-        return ()
-    argos = [_labels(text).get("kind", "").startswith(_ARGOS) for text in samples["labels"]]
-    return tuple(_sums(part) for part in _parts(samples, argos) if len(part))
-
-
-def _parts(samples: pd.DataFrame, mask: list[bool]) -> Iterable[pd.DataFrame]:
-    inside = np.array(mask, dtype=np.bool_)
-    return samples[inside], samples[~inside]
-
-
-def _sums(samples: pd.DataFrame) -> Floats:
-    return samples.groupby("at_s", sort=True)["value"].sum().to_numpy(dtype=np.float64)
+    samples = timeline.labelled(REQUESTS, "kind")
+    argos = samples["kind"].str.startswith(_ARGOS).to_numpy(dtype=bool)
+    parts = (samples[argos], samples[~argos])
+    return tuple(
+        floats(part.groupby("at_s", sort=True)["value"].sum().to_frame(), "value") for part in parts if len(part)
+    )
 
 
 def _is_even(rate: Floats) -> bool:

@@ -108,16 +108,16 @@ def reasons(timeline: Timeline) -> dict[str, list[Said]]:
     logged = (ends["reason"] == LAUNCHER_ERROR) & ~ends["message"].str.fullmatch(_COMMAND_FAILED)
     # The launcher names the cause of what its node and its pod only know as an exit code.
     first, last = (ends[chosen.to_numpy(dtype=bool)] for chosen in (logged, ~logged))
-    for run, said in (*_of_pods(timeline, first), *_of_nodes(timeline.events), *_of_pods(timeline, last)):
+    for run, said in (*_of_pods(timeline, first), *_of_nodes(timeline), *_of_pods(timeline, last)):
         found[run].append(said)
     return found
 
 
-def _of_nodes(events: pd.DataFrame) -> Iterator[tuple[str, Said]]:
-    of_tasks = events[(events["kind"] == OF_TASK) & events["reason"].isin(_BAD_TASKS)]
+def _of_nodes(timeline: Timeline) -> Iterator[tuple[str, Said]]:
+    of_tasks = timeline.events_of(OF_TASK, *_BAD_TASKS)
     for run, task, message in of_tasks[["run", "object", "message"]].itertuples(index=False):
         yield run, Said(message, task=task)
-    argos = events[(events["kind"] == "Workflow") & events["reason"].isin(_BAD_NODES)]
+    argos = timeline.events_of("Workflow", *_BAD_NODES)
     for run, message in argos[["run", "message"]].itertuples(index=False):
         yield run, Said(message.removeprefix(_COMBINED).partition(": ")[2].strip())
 

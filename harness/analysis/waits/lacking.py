@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
 import pandas as pd
 
 from harness.analysis.cost.requested import requests_by
@@ -185,11 +184,9 @@ def _share(held: Floats, room: Floats, there: Bools) -> float:
 
 def _used(timeline: Timeline, name: str, nodes: pd.DataFrame, at: Floats) -> float | None:
     """Use of a resource between the first and the last of these instants."""
-    samples = timeline.metric(_USED[name])
-    when = floats(samples, "at_s")
-    samples = samples[(when >= at.min()) & (when <= at.max())]
-    node = [str(orjson.loads(str(labels)).get("node", "")) for labels in samples["labels"]]
-    room = nodes.set_index("name")[name].reindex(node).to_numpy(dtype=np.float64, na_value=np.nan)
+    samples = timeline.labelled(_USED[name], "node")
+    samples = samples[(samples["at_s"] >= at.min()) & (samples["at_s"] <= at.max())]
+    room = nodes.set_index("name")[name].reindex(samples["node"]).to_numpy(dtype=np.float64, na_value=np.nan)
     share = floats(samples, "value") / room
     share = share[np.isfinite(share)]
     return float(share.mean()) if share.size else None

@@ -101,14 +101,12 @@ def _silent(timeline: Timeline, low: float, high: float) -> bool | None:
 
 def _died(timeline: Timeline, low: float, high: float) -> str:
     """What the controller's pod said of its end; it may have acted until then."""
-    events = timeline.events
-    its = (events["kind"] == "Pod") & events["object"].astype(str).str.startswith(WORKFLOW_CONTROLLER)
-    at = floats(events, "at_s")
-    ends = events[its & events["reason"].isin(BAD_ENDS) & (at >= low - _LOOK_S) & (at < high)]
+    ends = timeline.events_of("Pod", *BAD_ENDS)
+    its = ends["object"].astype(str).str.startswith(WORKFLOW_CONTROLLER)
+    ends = ends[its & (ends["at_s"] >= low - _LOOK_S) & (ends["at_s"] < high)]
     return f"{ends['reason'].iloc[-1]}: {ends['message'].iloc[-1]}" if len(ends) else ""
 
 
 def _unobserved(timeline: Timeline, low: float, high: float) -> bool:
-    events = timeline.events
-    at = floats(events[(events["kind"] == "Observer") & (events["reason"] == GAP)], "at_s")
+    at = floats(timeline.events_of("Observer", GAP), "at_s")
     return bool(((at >= low) & (at <= high + _LOOK_S)).any())

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
 import pandas as pd
 
 from harness.analysis.timeline import Bools, Floats, Timeline, floats, remembered
-from harness.analysis.waits.waits import PRECEDENCE, coverage, segments, waits_so_far
+from harness.analysis.waits.waits import coverage, segments, waits_so_far
 from harness.model.phases import (
+    PRECEDENCE,
     QUOTA_AMOUNT,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
@@ -89,12 +89,8 @@ def _waiting(timeline: Timeline) -> tuple[Floats, Floats]:
 
 def amounts_of(timeline: Timeline) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
     """By namespace, quota and resource: at_s, value and type of the samples, by time."""
-    samples = timeline.metric(QUOTA_AMOUNT)
-    if not len(samples):
-        return
-    labels = pd.DataFrame([orjson.loads(str(text)) for text in samples["labels"]], dtype="str").fillna("")
-    table = labels.assign(at_s=floats(samples, "at_s"), value=floats(samples, "value"))
-    for key, group in table.groupby(["namespace", "quota", "resource"], sort=True):
+    samples = timeline.labelled(QUOTA_AMOUNT, "namespace", "quota", "resource", "type")
+    for key, group in samples.groupby(["namespace", "quota", "resource"], sort=True):
         yield (str(key[0]), str(key[1]), str(key[2])), group.sort_values("at_s", kind="stable")
 
 

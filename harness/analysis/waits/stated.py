@@ -191,8 +191,7 @@ def _of_spans(timeline: Timeline, found: dict[str, Cause]) -> None:
     still = ~np.isfinite(floats(pods, "end_s")[chosen]) & timeline.is_open[row]
     names = timeline.names.take(pods["pod"].to_numpy()[chosen]).to_numpy()
     code, node = reasons.codes.to_numpy()[chosen], pods["node"].to_numpy(dtype=object)[chosen]
-    events = timeline.events
-    unready = events["object"][(events["kind"] == "Node") & (events["reason"] == "NodeNotReady")].nunique()
+    unready = timeline.events_of("Node", "NodeNotReady")["object"].nunique()
     parts = {
         each: shares_of(str(reasons.categories[each]), timeline.catalogue, unready) for each in np.unique(code).tolist()
     }

@@ -8,7 +8,6 @@ only its log tells, which is read of a sample of the pods. Of the others of the 
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
 
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct, remembered
 from harness.analysis.waits.waits import waits_so_far
@@ -103,5 +102,4 @@ def _unread(timeline: Timeline) -> str:
 
 def logged_pods(timeline: Timeline) -> Ints:
     """Positions in `Timeline.names` of the pods whose logs show an upload."""
-    labels = timeline.metric(UPLOAD_SECONDS)["labels"]
-    return timeline.numbers_of(str(orjson.loads(str(text))["pod"]) for text in labels)
+    return timeline.numbers_of(timeline.labelled(UPLOAD_SECONDS, "pod")["pod"])

@@ -21,34 +21,14 @@ from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
     POD_PHASES,
+    PRECEDENCE,
     PROVISIONING,
     PUBLISHING,
-    PULLING,
     RUN_PHASES,
-    RUNNING,
-    SCHEDULING,
-    SERVICE_PHASES,
-    SERVING,
-    SIDECARS,
-    STARTING,
-    STORING,
     SUBMIT,
     UNKNOWN,
     UNSCHEDULABLE,
     WORKFLOW,
-)
-
-# The furthest first: the phase of a run with pods in several phases.
-PRECEDENCE = (
-    RUNNING,
-    STORING,
-    SIDECARS,
-    STARTING,
-    PULLING,
-    SCHEDULING,
-    UNSCHEDULABLE,
-    *reversed(SERVICE_PHASES),
-    SERVING,
 )
 
 _STAMP_S = 1.0  # the platforms' timestamps are whole seconds
@@ -138,8 +118,7 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
 @remembered
 def workflow_end_s(timeline: Timeline) -> Floats:
     """When each run's workflow ended, by row of `Timeline.runs`; NaN where that was not seen."""
-    events = timeline.events
-    ends = events[(events["kind"] == WORKFLOW) & events["reason"].isin(_WORKFLOW_ENDS)]
+    ends = timeline.events_of(WORKFLOW, *_WORKFLOW_ENDS)
     found = np.full(len(timeline.runs), np.nan)
     row = position(ends["run"], timeline.runs["run"])
     np.fmin.at(found, row[row >= 0], floats(ends, "at_s")[row >= 0])

@@ -90,5 +90,4 @@ def _last_tries(timeline: Timeline, rows: Ints) -> Bools:
 
 def _pods_with(timeline: Timeline, reasons: frozenset[str]) -> Ints:
     """Positions in `Timeline.names` of pods with an event of these reasons, ascending."""
-    events = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(reasons)]
-    return timeline.numbers_of(events["object"])
+    return timeline.numbers_of(timeline.events_of("Pod", *reasons)["object"])

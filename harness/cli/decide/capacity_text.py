@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer
-from harness.analysis.capacity.answered import Answered, amount, interval, proposal, sentence
+from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer, Answered, amount, interval, proposal, sentence
 from harness.cli import printing
 from harness.model.units import counted, format_count, format_duration
 

@@ -21,7 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"-f FILE runs a locustfile of your own. A {CONFIG} in the working directory configures Locust."
     parser.add_argument("target", choices=names(), nargs="?", help="the platform")
     parser.add_argument("--options", dest="listing", action="store_true", help="list the options of a test")
-    parser.add_argument("--markdown", action="store_true", help="with --options: a reference page, as docs/options.md")
     printing.configure(parser)
     if completed := completion.words():
         _declare_options(parser, [name for name in names() if completed[1:2] == [name]])
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.execv(line[0], line)  # noqa: S606  # our own interpreter: signals and exit code are Locust's
     from harness.cli.loading import options
 
-    for name in {"json", "markdown", "quiet"} & {option.removeprefix("--") for option in arguments.options}:
+    for name in {"json", "quiet"} & {option.removeprefix("--") for option in arguments.options}:
         setattr(arguments, name, True)
     return options.show(arguments)
 

@@ -18,7 +18,7 @@ from harness.collectors.observer import ObserverSettings, observe
 from harness.model.arguments import duration_above_0
 from harness.model.errors import ConfigError, ExitCode, suggestion
 from harness.model.options import Option, parse_pair
-from harness.model.plan import Plan
+from harness.model.plan import Limits, Plan
 from harness.model.run_name import run_name
 from harness.model.units import format_duration, parse_quantity
 from harness.plan.environment import (
@@ -218,10 +218,10 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> Plan:
         raise ConfigError(f"--option: {error.message}", error.hint) from error
     if host:  # a dump has namespaces of its own
         options["namespace"] = options["namespace"] or default_namespace(platform)
-    return plan_observation(
-        arguments.target, host, options, started_at, slos=[slo.text for slo in given["slo"]],
-        fail_undecided=given["undecided"] == "fail", verify_tls=verifies_tls(arguments, platform, host),
-        redact=given["redact"], observer=observer_plan(given),
+    return replace(
+        plan_observation(arguments.target, host, options, started_at), slos=tuple(slo.text for slo in given["slo"]),
+        limits=Limits(fail_undecided=given["undecided"] == "fail"), redact=tuple(given["redact"]),
+        verify_tls=verifies_tls(arguments, platform, host), observer=observer_plan(given),
     )  # fmt: skip
 
 

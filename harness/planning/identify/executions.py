@@ -126,8 +126,7 @@ def _with_replicas(usual: Hetida, seen: _Seen) -> tuple[Hetida, tuple[FaultPlan,
 
 def _machines(timeline: Timeline, replicas: int, workers: int) -> tuple[int, float, str]:
     """Nodes and cores of each; cores without limit where nothing shows them."""
-    labels = [orjson.loads(str(text)) for text in timeline.metric(REPLICA_WORKERS)["labels"]]
-    homes = {str(label["node"]) for label in labels if label.get("node")}
+    homes = set(timeline.labelled(REPLICA_WORKERS, "node")["node"]) - {""}
     machines = timeline.machines
     cpu = floats(machines[machines["name"].astype(str).isin(homes)], "cpu")
     nodes = max(1, len(homes))

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import orjson
-import pandas as pd
 
 from harness.analysis.services.processes import scenario_names
 from harness.analysis.tenants import fairness
@@ -196,7 +194,5 @@ def seconds_by_task(timeline: Timeline, *phases: str) -> dict[str, Floats]:
 
 def uploads(timeline: Timeline) -> dict[str, Floats]:
     """By task, the seconds that uploads of outputs took, as far as logs were read."""
-    samples = timeline.metric(UPLOAD_SECONDS)
-    tasks = pd.Series([str(orjson.loads(str(text)).get("task", "")) for text in samples["labels"]], dtype=object)
-    values = floats(samples, "value")
-    return {task: values[(tasks == task).to_numpy()] for task in tasks.unique()}
+    samples = timeline.labelled(UPLOAD_SECONDS, "task")
+    return {str(task): floats(own, "value") for task, own in samples.groupby("task", sort=False)}

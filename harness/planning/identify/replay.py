@@ -9,13 +9,14 @@ import numpy as np
 
 from harness.analysis.tenants import fairness
 from harness.analysis.timeline import Bools, Floats
-from harness.analysis.waits.waits import PRECEDENCE, Segments, segments_of
+from harness.analysis.waits.waits import Segments, segments_of
 from harness.model import Event, Node, Outcome, PodSpans, Sample, Span, Submission
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
     OF_TASK,
     POD_PHASES,
+    PRECEDENCE,
     PUBLISHING,
     RUNNING,
     SERVICE_PHASES,

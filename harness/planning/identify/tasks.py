@@ -1,13 +1,12 @@
 """What happens to the pods of each task, as it was measured: pulls, starts, work, ends."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-import orjson
 import pandas as pd
 
 from harness.analysis.cost.requested import requests_by
@@ -127,24 +126,16 @@ def _pods(timeline: Timeline) -> pd.DataFrame:
     about = pods.groupby("pod").agg(task=("task", "first"), begun=("start_s", "min")).loc[whole.index]
     frame = whole.assign(
         task=about["task"].astype(str), begun=about["begun"], uploaded=_uploaded(timeline).reindex(whole.index),
-        failed=whole.index.isin(timeline.numbers_of(_failed(timeline))),
+        failed=whole.index.isin(timeline.numbers_of(timeline.events_of("Pod", *_FAILED)["object"])),
     )  # fmt: skip
     return frame[frame["task"] != ""].sort_values("begun", kind="stable")
 
 
 def _uploaded(timeline: Timeline) -> "pd.Series[float]":
     """By pod, the seconds that its uploads took."""
-    samples = timeline.metric(UPLOAD_SECONDS)
-    pods = [str(orjson.loads(str(text)).get("pod", "")) for text in samples["labels"]]
-    took = pd.Series(floats(samples, "value")).groupby(pods).sum()
-    frame = timeline.pods_called(pods).drop_duplicates("step")
+    took = timeline.labelled(UPLOAD_SECONDS, "pod").groupby("pod")["value"].sum()
+    frame = timeline.pods_called(map(str, took.index)).drop_duplicates("step")
     return frame.set_index("pod")["step"].astype(str).map(took).astype(float)
-
-
-def _failed(timeline: Timeline) -> Iterable[str]:
-    """The names of pods whose main container failed."""
-    events = timeline.events
-    return events["object"][(events["kind"] == "Pod") & events["reason"].isin(_FAILED)].astype(str)
 
 
 def _values(seconds: Floats) -> tuple[float, ...]:
@@ -153,15 +144,11 @@ def _values(seconds: Floats) -> tuple[float, ...]:
 
 def _cores(timeline: Timeline) -> dict[str, float]:
     """By task, the cores that a pod uses where nothing limits it."""
-    samples = timeline.metric(POD_CPU_CORES)
-    names = [str(orjson.loads(str(text)).get("pod", "")) for text in samples["labels"]]
-    frame = timeline.pods_called(names).drop_duplicates("step")
+    samples = timeline.labelled(POD_CPU_CORES, "pod")
+    frame = timeline.pods_called(samples["pod"]).drop_duplicates("step")
     task_of = dict(zip(frame["step"].astype(str), frame["task"].astype(str), strict=True))
-    by_task: defaultdict[str, list[float]] = defaultdict(list)
-    for name, value in zip(names, floats(samples, "value").tolist(), strict=True):
-        if name in task_of:
-            by_task[task_of[name]].append(value)
-    return {task: float(np.quantile(values, _BUSY)) for task, values in by_task.items() if len(values) >= _FEW}
+    by_task = samples["value"].groupby(samples["pod"].map(task_of))
+    return {str(task): float(np.quantile(own, _BUSY)) for task, own in by_task if len(own) >= _FEW}
 
 
 def _with_pulls(

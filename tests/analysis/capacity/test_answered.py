@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.capacity.answer import Answer
-from harness.analysis.capacity.answered import Answered, amount, interval, proposal, sentence
+from harness.analysis.capacity.answer import Answer, Answered, amount, interval, proposal, sentence
 from harness.analysis.capacity.next_test import NextTest
 
 NODES = Answer(400.0, 12.0, 900.0, "nodes", 12.0, 10.0, 15.0, "nodes", ())

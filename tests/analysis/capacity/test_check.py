@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.analysis.capacity.check import leave_one_out
+from harness.analysis.capacity.fit import leave_one_out
 from harness.analysis.capacity.model import Observation
 
 
@@ -34,6 +34,6 @@ def test_the_error_is_relative_to_what_the_test_took():
 
 
 def test_of_very_many_sizes_only_some_are_predicted(monkeypatch):
-    monkeypatch.setattr("harness.analysis.capacity.check._MOST_SIZES", 4)
+    monkeypatch.setattr("harness.analysis.capacity.fit._MOST_SIZES", 4)
     many = [Observation(runs, 1, 10.0 * runs) for runs in range(1, 8)]
     assert leave_one_out(many, np.random.default_rng(1)).sizes == 4

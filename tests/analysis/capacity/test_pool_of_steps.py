@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from harness.analysis.capacity.bounds import bounds
-from harness.analysis.capacity.progress import work
+from harness.analysis.capacity.progress import share_with_pending, work
 from harness.analysis.capacity.recorded import recorded
-from harness.analysis.capacity.steady_state import share_with_pending
-from harness.analysis.cost.cost import cost
-from harness.analysis.cost.goodput import goodput
+from harness.analysis.cost.cost import cost, goodput
 from harness.analysis.cost.requested import requested
 from harness.analysis.throughput import throughput
 from harness.model.phases import REQUESTED_CPU_CORES, RUNNING, UNSCHEDULABLE

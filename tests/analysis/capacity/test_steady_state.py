@@ -1,6 +1,6 @@
 import pytest
 
-from harness.analysis.capacity.steady_state import steady_state
+from harness.analysis.capacity.progress import steady_state
 from harness.analysis.cost.cost import cost, pending
 from harness.model.phases import RUNNING, UNSCHEDULABLE
 from tests.support.stories import stairs

@@ -4,7 +4,7 @@ from importlib.resources import files
 import pytest
 import yaml
 
-from harness.analysis.cost.goodput import goodput
+from harness.analysis.cost.cost import goodput
 from harness.cli import main
 from harness.model.phases import RUNNING
 from tests.support.timelines import Story

@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.analysis.cost.cost import cost, pending
-from harness.analysis.cost.readiness import gpu_drivers, image_pulls
+from harness.analysis.cost.cost import cost, gpu_drivers, image_pulls, pending
 from harness.analysis.cost.requested import requested
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.waits import waits

@@ -6,6 +6,7 @@ from scipy.stats import norm
 
 from harness.analysis.cost.resources import (
     Resources,
+    Throttling,
     as_cores,
     as_memory,
     fit,
@@ -14,7 +15,6 @@ from harness.analysis.cost.resources import (
     share_above,
     step_needs,
 )
-from harness.analysis.cost.throttling import Throttling
 from harness.model.phases import POD_CFS_PERIODS, POD_CFS_THROTTLED, POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
 from tests.support.stories import measured
 from tests.support.timelines import GIB, Story

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.cost.throttling import Throttling, by_periods, by_use, use
+from harness.analysis.cost.resources import Throttling, by_periods, by_use, use
 from harness.model.phases import POD_CFS_PERIODS, POD_CFS_THROTTLED, POD_CPU_CORES
 from tests.support.timelines import Story
 
@@ -30,7 +30,7 @@ def test_samples_come_with_pod_and_task(tmp_path):
     for at_s, pod, cores in ((1.0, "a-0", 0.5), (2.0, "other", 0.7), (3.0, "b-0", 0.9)):
         story.sample(at_s, POD_CPU_CORES, cores, pod=pod)
     timeline = story.timeline(tmp_path)
-    assert use(timeline, POD_CPU_CORES, TASKS).to_dict("records") == [
+    assert use(timeline, POD_CPU_CORES, TASKS)[["pod", "task", "value"]].to_dict("records") == [
         {"pod": "a-0", "task": "train", "value": 0.5}, {"pod": "b-0", "task": "watch", "value": 0.9},
     ]  # fmt: skip
     assert use(timeline, POD_CFS_PERIODS, TASKS).empty

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.services.event_loops import Work, durations
+from harness.analysis.services.replay import Work, durations
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.hetida import Service
 from harness.simulator.hetida.execution import HANDLING

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.cost.cost import cost, pending
-from harness.analysis.cost.goodput import goodput
+from harness.analysis.cost.cost import cost, goodput, pending
 from harness.analysis.timeline import columns
 from harness.analysis.timeline.columns import blocks, category, looked_up, occurring, summed
 from tests.support.timelines import burst

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.timeline.ownership import runs_of_events
+from harness.analysis.timeline.joining import runs_of_events
 from harness.analysis.waits.tasks import tasks
 from harness.detectors import diagnose
 from harness.model.phases import PULLING, RUNNING, STORING, UNSCHEDULABLE

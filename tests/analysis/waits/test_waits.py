@@ -3,11 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.waits.waits import PRECEDENCE, Waits, coverage, segments, waits, waits_so_far
+from harness.analysis.waits.waits import Waits, coverage, segments, waits, waits_so_far
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
     POD_PHASES,
+    PRECEDENCE,
     PROVISIONING,
     PUBLISHING,
     PULLING,

@@ -1,6 +1,5 @@
 import json
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
@@ -27,12 +26,6 @@ def test_without_a_target_the_options_of_all_are_listed(capsys):
 def test_a_load_needs_a_target(capsys):
     assert main(["load"]) == 2
     assert "pipeswarm load kfp" in capsys.readouterr().err
-
-
-def test_the_reference_page_is_up_to_date(capsys):
-    assert main(["load", "--options", "--markdown"]) == 0
-    page = Path(__file__).parents[3] / "docs" / "options.md"
-    assert page.read_text(encoding="utf-8") == capsys.readouterr().out, "make reference"
 
 
 def test_an_unknown_target_is_refused_with_the_list(capsys):

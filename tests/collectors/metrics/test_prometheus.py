@@ -267,7 +267,9 @@ def test_its_token_comes_from_the_environment_and_goes_to_it_alone(tmp_path: Pat
         return 200, {"status": "success", "data": {"result": []}}
 
     with Served(answer) as server, RunFolder(tmp_path).recorder() as recorder:
-        plan = plan_observation("kfp", "http://127.0.0.1:1", {}, 0, observer=ObserverPlan(prometheus=server.url))
+        plan = replace(
+            plan_observation("kfp", "http://127.0.0.1:1", {}, 0), observer=ObserverPlan(prometheus=server.url)
+        )
         settings = ObserverSettings.of(plan, Credentials("the platform's"), {"PIPESWARM_PROMETHEUS_TOKEN": "its own"})
         stop = threading.Event()
         stop.set()

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 
 from generators.schema import Schema
-from harness.cli.loading import options
-from harness.targets.discovery import names
 from tests.support import detector_sources
 from tests.support.e2e import ROOT
-from tests.support.reference import commands, detectors, durability, metrics, reasons, schemas
+from tests.support.reference import commands, detectors, durability, metrics, options, reasons, schemas
 
 _DOCS = ROOT / "docs"
 REPORT = Schema(ROOT / "reports" / "report.schema.json")
@@ -15,7 +13,7 @@ SPEC = Schema(ROOT / "generators" / "scenario-spec.schema.json")
 WORKLOAD = Schema(ROOT / "generators" / "workload.schema.json")
 
 PAGES: dict[str, Callable[[], str]] = {
-    "options.md": lambda: f"{options.markdown(options.sections(names()))}\n",
+    "options.md": options.page,
     "reference/commands.md": commands.page,
     "reference/detectors.md": detectors.page,
     "reference/durability.md": durability.page,
