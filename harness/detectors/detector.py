@@ -12,8 +12,7 @@ cluster does not show, and imports no other detector. It may also have:
 * ``BY_CATALOGUE``: its findings have the names of stated causes, and yield to the detectors of these names;
 * ``LAST_RESORT``: it is reported only where no other finding names a cause;
 * ``SEEN``: where it was seen right, as ``real: ROW`` of benchmarks/results/real.md, ``folder: NAME`` of
-  tests/data/real_folders or ``situation: NAME`` of tests/data/situations; without it, its findings are previews;
-* ``FAULTS``: the simulator's faults that inject it, or ``NOT_INJECTED``: why none does.
+  tests/data/real_folders or ``situation: NAME`` of tests/data/situations; without it, its findings are previews.
 
 Third parties register their modules under the entry-point group ``pipeswarm.detectors``.
 """

@@ -162,8 +162,7 @@ def _applies(detector: Detector, target: str) -> bool:
 @remembered
 def _gaps(timeline: Timeline) -> tuple[Evidence, ...]:
     """One statement for findings that rest on pods, nodes or their events; empty where the observation is whole."""
-    events = timeline.events
-    missed = events[((events["kind"] == "Observer") & (events["reason"] == GAP)).to_numpy(dtype=bool)]
+    missed = timeline.events_of("Observer", GAP)
     missed = missed[missed["object"].str.startswith("kubernetes").to_numpy(dtype=bool)]
     if not len(missed):
         return ()

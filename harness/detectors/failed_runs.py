@@ -14,7 +14,6 @@ USES = {
     Capability.WORKFLOWS: "why tasks without a pod failed",
     Capability.LOGS: "what KFP's launcher reported",
 }
-NOT_INJECTED = "every fault of the simulator has a detector of its own"
 
 _MOST_GROUPS = 5
 RUN_LABELS = {"kfp": "pipeline/runid", "argo": "workflows.argoproj.io/workflow"}  # of a run's pods, by target

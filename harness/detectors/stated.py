@@ -23,7 +23,6 @@ USES = {
     Capability.WORKFLOWS: "why tasks without a pod waited or failed",
 }
 BY_CATALOGUE = True
-FAULTS = ("db-connections", "db-full", "image-missing", "node-pressure")
 UNKNOWN = "unknown-reason"
 
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds

@@ -23,7 +23,6 @@ NAME = "unexplained-wait"
 SEEN = ("folder: a5-quota6",)
 NEEDS = (Capability.RUNS,)
 LAST_RESORT = True
-NOT_INJECTED = "it is the rest, which no other detector explains"
 
 # Phases in which a run makes no progress.
 WAITING = (SUBMIT, CONTROLLER, UNSCHEDULABLE, PROVISIONING, SCHEDULING, PULLING, STARTING, PUBLISHING)

@@ -1,4 +1,4 @@
-"""A built-in detector is one module and the row of its story: in a copy of this checkout, one is added in earnest."""
+"""A built-in detector is one module, its story, and whether it is injected: in a copy of this checkout, one is added in earnest."""
 
 import os
 import shutil
@@ -21,7 +21,6 @@ from harness.model.findings import Evidence, Finding
 NAME = "pending-workflows"
 NEEDS = (Capability.RUNS, Capability.CONTROLLER)
 TARGETS = ("argo", "kfp")
-NOT_INJECTED = "this is a test's own detector"
 
 _MANY = 100.0
 
@@ -60,7 +59,7 @@ _NOT_PART = {".venv", ".git", ".hypothesis", ".mypy_cache", ".pytest_cache", ".r
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with one module and one row more."""
+    """A copy of the project with one module and its rows more."""
     place = tmp_path_factory.mktemp("checkout") / "pipeswarm"
     shutil.copytree(ROOT, place, ignore=lambda at, _: _NOT_PART if Path(at) == ROOT else {"__pycache__"})
     (place / "harness/detectors/controller/pending_workflows.py").write_text(DETECTOR)
@@ -68,6 +67,10 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     head, begin, rows = stories.read_text().partition("\n\nINJECTED: dict")
     assert begin
     stories.write_text(head + STORY + rows.replace("] = {\n", "] = {\n" + ROW))
+    faults = place / "tests/support/injected/faults.py"
+    head, begin, rows = faults.read_text().partition("NOT_INJECTED: Mapping[str, str] = {\n")
+    assert begin
+    faults.write_text(f'{head}{begin}    "{NAME}": "this is a test\'s own detector",\n{rows}')
     return place
 
 

@@ -1,9 +1,10 @@
-"""The contract of every detector. A new one needs its module, and its case in `tests.support.injected.INJECTED`."""
+"""The contract of every detector. A new one needs its module, its case in `tests.support.injected.every_fault`, and a row in `faults` there."""
 
 import ast
 import shlex
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from harness.reasons import builtin
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as HETIDA_FAULTS
 from tests.support.injected.every_fault import INJECTED, NAMED, plausible
+from tests.support.injected.faults import FAULTS as INJECTED_BY
+from tests.support.injected.faults import NOT_INJECTED
 from tests.support.timelines import Story
 
 DETECTORS = {detector.NAME: detector for detector in detectors()}
@@ -47,15 +50,13 @@ def test_it_declares_what_it_needs(name):
 
 
 @of_each
-def test_it_names_the_faults_that_inject_it_or_says_why_none_does(name):
-    faults, reason = (getattr(DETECTORS[name], attribute, None) for attribute in ("FAULTS", "NOT_INJECTED"))
-    assert bool(faults) != bool(reason)
-    assert set(faults or ()) <= {*FAULTS, *HETIDA_FAULTS}
+def test_faults_inject_it_or_a_reason_is_given_why_none_does(name):
+    assert (name in INJECTED_BY) != bool(NOT_INJECTED.get(name))
 
 
 def test_every_fault_of_the_simulator_has_one_detector():
-    claimed = [fault for detector in DETECTORS.values() for fault in getattr(detector, "FAULTS", ())]
-    assert sorted(claimed) == sorted({*FAULTS, *HETIDA_FAULTS})
+    assert sorted(chain.from_iterable(INJECTED_BY.values())) == sorted({*FAULTS, *HETIDA_FAULTS})
+    assert set(INJECTED_BY) <= set(DETECTORS)
 
 
 @of_each

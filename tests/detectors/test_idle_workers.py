@@ -7,7 +7,7 @@ import pytest
 from harness.analysis.services.saturation import Saturation
 from harness.analysis.services.service_replicas import ServiceReplicas
 from harness.detectors.detector import CannotJudgeError
-from harness.detectors.services.idle_workers import idle, in_one_replica, perhaps, unused, while_idle
+from harness.detectors.services.lb_imbalance import idle, in_one_replica, perhaps, unused, while_idle
 
 # Executions wait for most of their time, which the first free of six workers would end, and one worker does it all.
 _ONE_WORKS = Saturation(

@@ -17,6 +17,7 @@ from tests.support.detector_sources import (
     word,
 )
 from tests.support.injected.every_fault import INJECTED
+from tests.support.injected.faults import FAULTS
 from tests.support.injection import case as injected_case
 from tests.support.injection.cases import CASES
 from tests.support.reference import sources
@@ -56,7 +57,7 @@ def test_a_detector_finds_its_fault_from_the_sources_that_the_page_names_and_say
 @pytest.mark.soak
 @pytest.mark.parametrize("name", CASES)
 def test_the_simulated_fault_is_found_from_the_same_sources(name, monkeypatch):
-    detector = next(each for each in DETECTORS.values() if name in getattr(each, "FAULTS", ()))
+    detector = DETECTORS[next(finding for finding, faults in FAULTS.items() if name in faults)]
     line = next(line for line in TABLE if f"`{detector.NAME}`" in line)
     told = dict(zip(LEVELS, (cell.strip() for cell in line.split("|")[2:6]), strict=True))
     found = {}

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from harness.analysis.services.executions import executions
-from harness.analysis.waits.drain_tail import drain_tail
 from harness.cli import main
 from harness.detectors import diagnose
 from harness.detectors.detector import CannotJudgeError
 from harness.detectors.services import lb_imbalance
+from harness.detectors.services.replicas import drain_tail
 from harness.model.phases import COMPUTING, POD_CPU_CORES, QUEUED, REPLICA_WORKERS
 from harness.planning.timelines import timeline_of
 from tests.support.timelines import Story

@@ -5,7 +5,6 @@ from pipeswarm_jobs.collector import WAITING
 
 NAME = "growing-queue"
 NEEDS = (Capability.SUBMISSIONS,)
-NOT_INJECTED = "the simulated platforms have no job queue"
 TARGETS = ("jobs",)
 
 _FEWEST = 8

@@ -12,7 +12,6 @@ NEEDS = (Capability.RUNS,)
 TARGETS = ("kfp",)
 # The agent reports through the API server's token bucket.
 EXPLAINED_BY = {"api-throttled": 0.2}
-FAULTS = ("agent-lag",)
 
 _AGENT = "deployment/ml-pipeline-persistenceagent"
 _MIN_OVERDUE_S = 15.0  # a real agent reported the ends of a burst of 60 by 13 s late (median)

@@ -11,7 +11,6 @@ from harness.model.records import Outcome
 NAME = "api-errors"
 SEEN = ("real: api-restarted",)
 NEEDS = (Capability.SUBMISSIONS,)
-FAULTS = ("api-errors",)
 
 _MIN_SHARE_REJECTED = 0.005
 _MAX_GROUPS = 4

@@ -10,7 +10,6 @@ NAME = "api-throttled"
 NEEDS = (Capability.SUBMISSIONS,)
 TARGETS = ("kfp",)
 OVERSTATED_EARLY = True
-FAULTS = ("api-throttled",)
 
 _MIN_SHARE_OF_TIME = 0.05  # of the runs' time
 _MAX_SPREAD = 0.6  # of the gaps between responses; exponential gaps, as of a busy server, vary by 1.6

@@ -2,8 +2,8 @@
 
 from harness.analysis.waits.controller_limit import Limit
 from harness.analysis.waits.workflow_limits import as_good
-from harness.detectors.controller.slow_controller import HELD, requeue, slow_controller, spent, tune
-from harness.detectors.detector import Capability, Finding, Timeline, slowed
+from harness.detectors.controller.slow_controller import HELD, finding, requeue, slow_controller, tune
+from harness.detectors.detector import Capability, Finding, Timeline
 from harness.model.phases import BURST, QPS, WORKFLOW_WORKERS
 
 NAME = "controller-backlog"
@@ -14,7 +14,6 @@ USES = {
 }
 TARGETS = ("kfp", "argo")
 EXPLAINED_BY = HELD  # a pod that is held back looks like a slow controller
-FAULTS = ("controller-backlog",)
 OVERSTATED_EARLY = True  # more workflows may show which of its settings it is
 
 _ARGUMENTS = {QPS: 100, BURST: 150, WORKFLOW_WORKERS: 64}
@@ -31,17 +30,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     if slow is None or slow.limit is not Limit.UNKNOWN:
         return []
     problem = "can't keep up" if slow.grows else "is slow to start the next step"
-    return [
-        Finding(
-            NAME,
-            f"The workflow controller {problem}: {spent(slow)}",
-            slow.confidence,
-            slow.evidence,
-            _fix(timeline, grows=slow.grows),
-            (*(() if slow.grows else requeue(timeline)), *tune(timeline, _ARGUMENTS)),
-            slowed(slow.share),
-        )
-    ]
+    commands = (*(() if slow.grows else requeue(timeline)), *tune(timeline, _ARGUMENTS))
+    return [finding(NAME, slow, problem, _fix(timeline, grows=slow.grows), commands)]
 
 
 def _fix(timeline: Timeline, *, grows: bool) -> str:

@@ -11,7 +11,6 @@ USES = {Capability.CONTROLLER: "whether the controller's metrics were missing at
 TARGETS = ("kfp", "argo")
 # They hold back pods and the ends of runs as well.
 EXPLAINED_BY = dict.fromkeys(("api-errors", "db-connections", "db-full", "parallelism-cap", "quota"), 0.3)
-NOT_INJECTED = "the simulated controller does not stop: a recorded run of a real one that was killed shows it"
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -12,8 +12,8 @@ from harness.analysis.waits.controller_limit import (
     Symptoms,
     symptoms,
 )
-from harness.detectors.controller.slow_controller import WEBHOOK, distinguished, namespace, spent, tune
-from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
+from harness.detectors.controller.slow_controller import WEBHOOK, distinguished, finding, namespace, tune
+from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration
 from harness.model.phases import BURST, QPS
 
 NAME = "controller-qps"
@@ -22,7 +22,6 @@ NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "the rate, and what only the controller's own metrics distinguish from other causes"}
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = WEBHOOK
-NOT_INJECTED = "the fault controller-backlog injects it, and it is named where the controller's metrics are recorded"
 
 _SURE, _LIKELY, _MAYBE = 0.9, 0.7, 0.6
 _MORE, _LEAST, _DEFAULT = 2.5, 50, 100  # times the present rate; requests per second
@@ -35,29 +34,20 @@ def detect(timeline: Timeline) -> list[Finding]:
     if slow is None or slow.limit not in {Limit.REQUESTS, Limit.POD_RATE}:
         return []
     seen = symptoms(timeline)
-    evidence, confidence = (*_evidence(seen), *slow.evidence), _confidence(seen, slow.limit)
+    evidence, confidence = _evidence(seen), _confidence(seen, slow.limit)
     if slow.limit is Limit.POD_RATE:
-        title = "The workflow controller creates pods at the rate of resourceRateLimit"
+        problem = "creates pods at the rate of resourceRateLimit"
         fix = "Raise limit and burst of resourceRateLimit in the workflow controller's ConfigMap, or remove it."
         edit = f"kubectl edit configmap {_SETTINGS} -n {namespace(timeline)}"
-        return [Finding(NAME, f"{title}: {spent(slow)}", confidence, evidence, fix, (edit,), slowed(slow.share))]
+        return [finding(NAME, slow, problem, fix, (edit,), confidence, evidence)]
     present = max(seen.rate or 0.0, seen.settings.get(QPS, 0.0))
     qps = max(_LEAST, 10 * ceil(_MORE * present / 10)) if present else _DEFAULT
     fix = (
         f"Raise the rate limit of the workflow controller's client: try --qps={qps} --burst={qps * 3 // 2} (20 and 30 "
         "by default). Workers that wait for the client are busy, too: more of them would not help."
     )
-    return [
-        Finding(
-            NAME,
-            f"The workflow controller is at its client's rate limit (--qps): {spent(slow)}",
-            confidence,
-            evidence,
-            fix,
-            tune(timeline, {QPS: qps, BURST: qps * 3 // 2}),
-            slowed(slow.share),
-        )
-    ]
+    commands = tune(timeline, {QPS: qps, BURST: qps * 3 // 2})
+    return [finding(NAME, slow, "is at its client's rate limit (--qps)", fix, commands, confidence, evidence)]
 
 
 def _confidence(seen: Symptoms, limit: Limit) -> float:

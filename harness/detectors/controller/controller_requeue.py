@@ -1,8 +1,8 @@
 """The workflow controller has time to spare, and looks at a changed workflow only when its next look is due."""
 
 from harness.analysis.waits.controller_limit import Limit
-from harness.detectors.controller.slow_controller import HELD, requeue, slow_controller, spent
-from harness.detectors.detector import Capability, Finding, Timeline, slowed
+from harness.detectors.controller.slow_controller import HELD, finding, requeue, slow_controller
+from harness.detectors.detector import Capability, Finding, Timeline
 
 NAME = "controller-requeue"
 SEEN = ("real: kfp-none",)
@@ -14,7 +14,6 @@ USES = {
 TARGETS = ("kfp", "argo")
 EXPLAINED_BY = HELD
 OVERSTATED_EARLY = True
-NOT_INJECTED = "it is how the controller works by default: the profile kfp-default-install shows it"
 
 _FIX = (
     "Requeue workflows sooner after a change (DEFAULT_REQUEUE_TIME). By default the controller looks at a workflow "
@@ -28,14 +27,4 @@ def detect(timeline: Timeline) -> list[Finding]:
     slow = slow_controller(timeline)
     if slow is None or slow.limit is not Limit.LOOKS:
         return []
-    return [
-        Finding(
-            NAME,
-            f"The workflow controller is slow to start the next step: {spent(slow)}",
-            slow.confidence,
-            slow.evidence,
-            _FIX,
-            requeue(timeline),
-            slowed(slow.share),
-        )
-    ]
+    return [finding(NAME, slow, "is slow to start the next step", _FIX, requeue(timeline))]

@@ -14,7 +14,7 @@ from harness.analysis.waits.controller_limit import (
     workers_of,
 )
 from harness.analysis.waits.workflow_limits import DEFAULTS, settings
-from harness.detectors.controller.slow_controller import WEBHOOK, distinguished, spent, tune
+from harness.detectors.controller.slow_controller import WEBHOOK, distinguished, finding, tune
 from harness.detectors.detector import Capability, Evidence, Finding, Timeline, format_duration, slowed
 from harness.model.phases import CLEANUP_WORKERS, WORKFLOW_WORKERS
 
@@ -24,7 +24,6 @@ NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "how many workers are busy, and what only its metrics distinguish from other causes"}
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = WEBHOOK
-NOT_INJECTED = "it is a setting of the simulated controller (workers), which a profile or its Deployment changes"
 
 _SURE, _LIKELY = 0.9, 0.6
 _CLEANUP_WORKERS = DEFAULTS[CLEANUP_WORKERS]
@@ -34,23 +33,18 @@ _CLEANUP_S = 5.0
 def detect(timeline: Timeline) -> list[Finding]:
     """Workflows wait in the queue while the client has tokens to spare, or ended pods do."""
     slow, seen = distinguished(timeline), symptoms(timeline)
-    slow_controllers = [] if slow is None or slow.limit is not Limit.WORKERS else [slow]
-    return [
-        *(
-            Finding(
-                NAME,
-                f"The workflow controller is short of workers (--workflow-workers): {spent(slow_controller)}",
-                _SURE if seen.measured else _LIKELY,
-                (*_evidence(seen), *slow_controller.evidence),
-                f"Give the workflow controller more workers: try --workflow-workers={_more(seen.busy, WORKERS)} "
-                f"({WORKERS} by default), and CPU for them. Each sends requests: --qps may be next.",
-                tune(timeline, {WORKFLOW_WORKERS: _more(seen.busy, WORKERS)}),
-                slowed(slow_controller.share),
-            )
-            for slow_controller in slow_controllers
-        ),
-        *(() if slow is not None and slow.limit is Limit.REQUESTS else _cleanup(timeline)),
-    ]
+    if slow is not None and slow.limit is Limit.REQUESTS:
+        return []
+    if slow is None or slow.limit is not Limit.WORKERS:
+        return [*_cleanup(timeline)]
+    more = _more(seen.busy, WORKERS)
+    fix = (
+        f"Give the workflow controller more workers: try --workflow-workers={more} ({WORKERS} by default), and CPU for "
+        "them. Each sends requests: --qps may be next."
+    )
+    problem, commands = "is short of workers (--workflow-workers)", tune(timeline, {WORKFLOW_WORKERS: more})
+    sure = _SURE if seen.measured else _LIKELY
+    return [finding(NAME, slow, problem, fix, commands, sure, _evidence(seen)), *_cleanup(timeline)]
 
 
 def _more(busy: float | None, default: float) -> int:

@@ -6,7 +6,6 @@ NAME = "etcd-nearly-full"
 NEEDS = (Capability.SUBMISSIONS, Capability.ETCD)
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = {"etcd-full": 0.0}
-NOT_INJECTED = "the simulated cluster keeps its objects in memory, without a limit"
 
 _SIZE, _QUOTA, _IN_USE = "etcd_db_bytes", "etcd_quota_bytes", "etcd_db_in_use_bytes"
 # Where only the API server reports the size: etcd's default, and the most that its documentation recommends.

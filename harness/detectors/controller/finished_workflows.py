@@ -1,15 +1,12 @@
 """Finished workflows pile up: nothing removes them."""
 
 import numpy as np
-import orjson
-import pandas as pd
 
 from harness.detectors.detector import CannotJudgeError, Capability, Evidence, Finding, Timeline, slowed
 
 NAME = "finished-workflows"
 NEEDS = (Capability.RUNS, Capability.CONTROLLER)
 TARGETS = ("argo", "kfp")
-NOT_INJECTED = "it comes from weeks of use, which no test lasts"
 
 _METRIC = "argo_workflows"  # workflows by phase, from the controller's own metrics
 _FINISHED = frozenset({"Succeeded", "Failed", "Error"})
@@ -20,12 +17,11 @@ _MIN_SHARE_RISING = 0.9  # of the changes go up
 
 def detect(timeline: Timeline) -> list[Finding]:
     """There are thousands of finished workflows, and their number only grows."""
-    samples = timeline.metric(_METRIC)
+    samples = timeline.labelled(_METRIC, "phase")
     if not len(samples):
         raise CannotJudgeError("the workflow controller's metrics were not recorded (--metrics argo=… or Prometheus)")
-    phases = [str(orjson.loads(text).get("phase", "")) for text in samples["labels"]]
-    finished = samples[[phase in _FINISHED for phase in phases]]
-    counts = _totals(finished)
+    finished = samples[samples["phase"].isin(_FINISHED)]
+    counts = finished.groupby("at_s", sort=True)["value"].sum().to_numpy(dtype=np.float64)
     if counts.size < 2 or counts[-1] < _MIN_FINISHED or counts[-1] <= counts[0]:  # two show a change
         return []
     steps = np.diff(counts)
@@ -53,8 +49,3 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(0.1),
         )
     ]  # fmt: skip
-
-
-def _totals(samples: pd.DataFrame) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """The sum over the phases at each time of sampling, by time."""
-    return samples.groupby("at_s", sort=True)["value"].sum().to_numpy(dtype=np.float64)

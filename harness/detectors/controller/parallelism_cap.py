@@ -12,7 +12,6 @@ NAME = "parallelism-cap"
 NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
 EXPLAINED_BY = {"lock-wait": 0.1}  # a semaphore that whole workflows take looks the same
-FAULTS = ("parallelism-cap",)
 
 _MIN_SHARE_OF_TIME = 0.15
 

@@ -1,7 +1,7 @@
 """A workflow controller that is slow: how much time it costs, what holds it up, and how its settings are changed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,8 @@ from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.stated import unstated
 from harness.analysis.waits.waits import waits_so_far
 from harness.analysis.waits.workflow_limits import as_good, settings
-from harness.detectors.detector import CannotJudgeError, Capability, Evidence, format_duration, quarters, shell_word
+from harness.detectors.detector import CannotJudgeError, Capability, format_duration, quarters, shell_word, slowed
+from harness.model.findings import Evidence, Finding
 from harness.model.phases import ARGUMENTS, CONTROLLER, PUBLISHING, REQUEUE_TIME
 
 # Each creation of a pod that waits for a webhook holds a worker meanwhile, and spaces the client's requests.
@@ -143,9 +144,14 @@ def distinguished(timeline: Timeline) -> SlowController | None:
     return slow
 
 
-def spent(slow: SlowController) -> str:
-    """What a slow controller costs, as the end of a title."""
-    return f"runs spent {slow.share:.0%} of their time waiting for their next pod"
+def finding(
+    name: str, slow: SlowController, problem: str, fix: str, commands: tuple[str, ...],
+    confidence: float | None = None, evidence: Iterable[Evidence] = (),
+) -> Finding:  # fmt: skip
+    """What a slow controller costs, with evidence of what limits it before that of its slowness."""
+    title = f"The workflow controller {problem}: runs spent {slow.share:.0%} of their time waiting for their next pod"
+    sure = slow.confidence if confidence is None else confidence
+    return Finding(name, title, sure, (*evidence, *slow.evidence), fix, commands, slowed(slow.share))
 
 
 def namespace(timeline: Timeline) -> str:

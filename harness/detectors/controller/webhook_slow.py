@@ -13,9 +13,6 @@ SEEN = ("real: webhook-slow",)
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.CONTROLLER: "how long the API server takes for each kind of request"}
 TARGETS = ("kfp", "argo")
-NOT_INJECTED = (
-    "the simulated API server has no webhooks: the truth table on real parts has one (benchmarks/results/real.md)"
-)
 
 _CREATE = ("pods", "Create")
 _MIN_S = 1.0

@@ -14,7 +14,6 @@ NAME = "workflow-parallelism"
 SEEN = ("real: workflow-parallelism",)
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.WORKFLOWS)
 TARGETS = ("argo", "kfp")
-NOT_INJECTED = "simulated platforms do not apply it: the truth table on real parts does (benchmarks/results/real.md)"
 
 _LIMIT = re.compile(r"parallelism=(\d{1,9}) width=(\d{1,9})")
 _MIN_SHARE_OF_TIME, _MIN_SHARE_OF_RUNS = 0.1, 0.8
@@ -23,8 +22,7 @@ _OVERLAP_S = 1.0  # of stamps in whole seconds
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The workflows that were read state a limit, runs reach it and no more, and have more pods to run."""
-    events = timeline.events
-    frame = events[(events["kind"] == WORKFLOW) & (events["reason"] == LIMITS)]
+    frame = timeline.events_of(WORKFLOW, LIMITS)
     stated = [_LIMIT.fullmatch(str(each)) for each in frame["message"]]
     counts = Counter((int(each[1]), int(each[2])) for each in stated if each)
     if not counts:

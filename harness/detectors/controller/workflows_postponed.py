@@ -13,7 +13,6 @@ SEEN = ("real: parallelism",)
 NEEDS = (Capability.RUNS, Capability.WORKFLOWS)
 USES = {Capability.PODS: "how many workflows were active at once"}
 TARGETS = ("argo",)  # with KFP, parallelism-cap finds the same from pods
-NOT_INJECTED = "the fault parallelism-cap injects it, and KFP's runs show it in their pods"
 
 _POSTPONED = "postponed because too many workflows are already running"
 

@@ -9,7 +9,6 @@ NEEDS = (Capability.RUNS,)
 DOUBT = True
 USES = {Capability.PODS: "the runs whose task details were not read"}
 TARGETS = ("kfp", "argo")
-NOT_INJECTED = "it is a property of the pipeline and the scenarios"
 
 _OFF = {
     "kfp": "Turn caching off for the test (--caching off)",

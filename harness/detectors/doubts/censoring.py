@@ -6,7 +6,6 @@ from harness.detectors.detector import Capability, Evidence, Finding, Timeline, 
 NAME = "censoring"
 NEEDS = (Capability.SUBMISSIONS,)
 DOUBT = True
-NOT_INJECTED = "it comes from the test's own limits"
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -5,7 +5,6 @@ from harness.detectors.detector import Capability, Evidence, Finding, Timeline, 
 NAME = "clock-skew"
 NEEDS = (Capability.RUNS,)
 DOUBT = True
-FAULTS = ("clock-skew",)
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -5,7 +5,6 @@ from harness.detectors.detector import Capability, Evidence, Finding, Timeline, 
 
 NAME = "credentials-refused"
 NEEDS = (Capability.SUBMISSIONS,)
-NOT_INJECTED = "it is the load generator's trouble, not a defect of the platform"
 
 _FIX = (
     "Give credentials that are renewed: --token-file with a file that something rewrites, as a projected service "

@@ -9,7 +9,6 @@ from harness.model.phases import GENERATOR_CPU
 NAME = "generator-lag"
 NEEDS = (Capability.SUBMISSIONS,)
 DOUBT = True
-NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
 _MAX_CPU = 0.7
 _MIN_OFTEN, _MIN_SAMPLES = 0.1, 5  # share and number of a worker's samples: a short peak fills one

@@ -10,7 +10,6 @@ from harness.model.phases import RUNS_IN_FLIGHT
 NAME = "inconsistent-records"
 NEEDS = (Capability.RUNS,)
 DOUBT = True
-NOT_INJECTED = "it is a defect of the records, not of the platform"
 
 _MIN_COUNTS = 10  # counts
 _MIN_IN_FLIGHT = 3.0  # runs in flight: with fewer, the polling delay alone explains a difference

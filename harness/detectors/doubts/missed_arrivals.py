@@ -11,7 +11,6 @@ _RECOVER = (
     "Add what the load or its workers kept: on their machines, pipeswarm recover RUN [SPOOL]; the spools are the files "
     "pipeswarm-spool-* in their TMPDIR."
 )
-NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -8,15 +8,11 @@ from harness.model.phases import GAP, INFERRED, WRONG_CLUSTER
 NAME = "observer-gaps"
 NEEDS = (Capability.RUNS,)
 DOUBT = True
-NOT_INJECTED = "it is a defect of the observation, not of the platform"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The events that the observer recorded about itself."""
-    events = timeline.events
-    own = events[(events["kind"] == "Observer").to_numpy(dtype=bool)]
-    kinds = (GAP, WRONG_CLUSTER, INFERRED)
-    gaps, elsewhere, inferred = (own[(own["reason"] == kind).to_numpy(dtype=bool)] for kind in kinds)
+    gaps, elsewhere, inferred = (timeline.events_of("Observer", kind) for kind in (GAP, WRONG_CLUSTER, INFERRED))
     found = [_wrong_cluster(str(elsewhere["message"].iat[0]))] if len(elsewhere) else []
     found += [_inferred(str(message)) for message in inferred["message"]]
     return [*found, _incomplete(gaps)] if len(gaps) else found

@@ -6,7 +6,6 @@ from harness.model.phases import CONNECT_S
 
 NAME = "slow-accepts"
 NEEDS = (Capability.SUBMISSIONS,)
-NOT_INJECTED = "the simulated platforms accept connections at once"
 
 _MIN_SHARE_OF_SUBMISSIONS = 0.01  # of the submissions; single packets are lost on any way
 

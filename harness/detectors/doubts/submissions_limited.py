@@ -6,7 +6,6 @@ from harness.model.records import Outcome
 
 NAME = "submissions-limited"
 NEEDS = (Capability.SUBMISSIONS,)
-NOT_INJECTED = "the simulated platforms limit no submissions"
 
 _MIN_SHARE_OF_SUBMISSIONS = 0.005
 

@@ -6,7 +6,6 @@ from harness.detectors.detector import FEW_RUNS, Capability, Evidence, Finding, 
 NAME = "too-few-samples"
 NEEDS = (Capability.RUNS,)
 DOUBT = True
-NOT_INJECTED = "it is a property of the test's size"
 
 
 def detect(timeline: Timeline) -> list[Finding]:

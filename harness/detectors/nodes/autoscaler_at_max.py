@@ -9,7 +9,6 @@ from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
 NAME = "autoscaler-at-max"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.POD_EVENTS)
 OVERSTATED_EARLY = True
-FAULTS = ("autoscaler-at-max",)
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -7,7 +7,6 @@ from harness.detectors.nodes.node_waits import SHARE, waiting_evidence
 
 NAME = "autoscaler-failing"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.POD_EVENTS)
-NOT_INJECTED = "the simulator's profiles set it (autoscaler.failing), no fault does"
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -11,7 +11,6 @@ NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "whether nodes were being provisioned"}
 EXPLAINED_BY = {"autoscaler-failing": 0.0}
 OVERSTATED_EARLY = True
-FAULTS = ("autoscaler-slow",)
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -14,7 +14,6 @@ from harness.model.phases import CPU_LIMIT_CORES, NODE_CPU_CORES, POD_CFS_THROTT
 NAME = "cpu-starved"
 NEEDS = (Capability.NODES, Capability.NODE_CPU)
 OVERSTATED_EARLY = True  # a few samples of the first steps
-FAULTS = ("cpu-starved",)
 
 _BUSY_CPU = 0.9
 _MIN_BUSY = 0.25

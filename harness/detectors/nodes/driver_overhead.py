@@ -12,7 +12,6 @@ NAME = "driver-overhead"
 NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
 OVERSTATED_EARLY = True
-FAULTS = ("driver-overhead",)
 
 _MIN_SHARE_OF_PODS_TIME = 0.5
 _MIN_SLOW_DRIVER_S = 5.0  # a driver makes a few requests to the API server and the metadata store

@@ -10,7 +10,6 @@ NAME = "foreign-load"
 NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.NODES: "the share of the nodes that others held"}
 TARGETS = ("kfp",)
-NOT_INJECTED = "faults change the platform, not what others submit to it"
 
 _MIN_GAIN = 0.05  # of the runs' time: with less, the test's result would hardly be another one without the others
 

@@ -17,7 +17,6 @@ NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.POD_EVENTS: "pulls: only events distinguish them from the rest of a start"}
 EXPLAINED_BY = {"image-missing": 0.3}  # a pull that is refused is tried again, after longer and longer pauses
 OVERSTATED_EARLY = True
-FAULTS = ("image-pull",)
 
 _MIN_PULLING = 0.09
 _MIN_STARTING = 0.05  # of the runs' time, pods start: with less, pulls are no matter

@@ -13,7 +13,6 @@ USES = {Capability.POD_EVENTS: "what the nodes ran out of, and whether the autos
 # Nodes that are full by requests alone need no others.
 EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0, "stranded-capacity": 0.7}
 OVERSTATED_EARLY = True
-FAULTS = ("nodes-exhausted",)
 
 _CONFIDENCE_UNSTATED = 0.5  # a taint, a claim or an affinity keeps pods off nodes as well
 _DOUBT = Evidence(

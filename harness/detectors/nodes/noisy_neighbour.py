@@ -11,7 +11,6 @@ from harness.detectors.detector import Capability, Evidence, Finding, by_chance,
 
 NAME = "noisy-neighbour"
 NEEDS = (Capability.RUNS,)
-NOT_INJECTED = "it is a property of the tenants' load, not a fault of the platform"
 
 _MIN_RUNS = 10  # runs of the others, with and without the neighbour's load
 _MIN_RATIO = 1.5

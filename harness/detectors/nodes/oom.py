@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterator
 from math import ceil
 
-import numpy as np
-import orjson
 import pandas as pd
 
 from harness.analysis.waits.failures import Failure, own_events
 from harness.analysis.waits.stated import failed_for, failures_for
-from harness.detectors.detector import Bools, Capability, Evidence, Finding, Timeline, broke, floats, slowed
+from harness.detectors.detector import Bools, Capability, Evidence, Finding, Timeline, broke, slowed
 from harness.detectors.error_texts import require_reasons
 from harness.model.phases import REQUESTED_MEMORY_BYTES
 
@@ -22,7 +20,6 @@ USES = {
     Capability.POD_EVENTS: "kills that a retry made good, and those of the platform's own pods",
     Capability.WORKFLOWS: "the runs whose pods were gone before they were seen",
 }
-FAULTS = ("oom",)
 
 _REASON = "OOMKilled"
 _MOST_NAMED = 5
@@ -126,12 +123,8 @@ def _of_platform(timeline: Timeline, names: list[str]) -> Finding:
 
 def _doubled(timeline: Timeline, tasks: list[str]) -> tuple[str, ...]:
     """Lines for the pipeline's author: twice the memory that the steps' pods requested, where that was observed."""
-    samples = timeline.metric(REQUESTED_MEMORY_BYTES)
-    of_task: dict[str, float] = {}
-    for labels, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
-        task = str(orjson.loads(labels).get("task", ""))
-        of_task[task] = float(np.fmax(of_task.get(task, 0.0), value))
-    known = [(task, of_task[task]) for task in tasks if of_task.get(task, 0.0) > 0]
+    of_task = timeline.labelled(REQUESTED_MEMORY_BYTES, "task").groupby("task")["value"].max()
+    known = [(task, float(of_task[task])) for task in tasks if of_task.get(task, 0.0) > 0]
     return tuple(_setting(re.sub(r"\W", "_", task), f"{ceil(2 * size / _MI)}Mi") for task, size in known)
 
 

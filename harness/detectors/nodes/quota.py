@@ -21,7 +21,6 @@ NEEDS = (Capability.RUNS,)
 USES = {
     Capability.WORKFLOWS: "whether a quota held pods of workflows back, and which",
 }
-FAULTS = ("quota",)
 
 MIN_OF_WAITS = 0.5  # of the time that runs wait for pods: then most of it is the quota's
 _FIX = "Raise this quota, let steps request less, or run fewer pods at once; more machines do not help."

@@ -14,7 +14,6 @@ from harness.model.phases import UNSCHEDULABLE
 NAME = "spot-evictions"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "why runs failed, and machines that the cloud took back"}
-FAULTS = ("spot-evictions",)
 
 _MIN_SHARE_OF_PODS = 0.01  # of the pods, and of their time
 _MIN_SHARE_ON_SPOT = 0.5

@@ -9,7 +9,6 @@ from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, REQUESTED_EP
 NAME = "stranded-capacity"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.NODE_CPU)
 OVERSTATED_EARLY = True
-NOT_INJECTED = "it is a property of the pipeline's requests"
 
 _MAX_SHARE_USED = 0.6  # of what is requested is used
 _MAX_SHARE_REQUESTED = 0.5  # of the other resources: they are not used more

@@ -7,7 +7,6 @@ from harness.detectors.error_texts import adapter_failures
 NAME = "adapter-errors"
 NEEDS = (Capability.RUNS,)
 TARGETS = ("hetida",)
-FAULTS = ("adapter-errors",)
 
 _NAMED, _PLAIN = 0.92, 0.3  # the confidence where failures name an adapter, and where none does
 

@@ -19,7 +19,6 @@ from harness.model.phases import LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 NAME = "adapter-slow"
 NEEDS = (Capability.EXECUTIONS,)
 USES = {Capability.NODE_CPU: "the difference between slow adapters and the runtime's own parsing"}
-FAULTS = ("adapter-slow",)
 OVERSTATED_EARLY = True  # the first executions find idle workers: most of their time is loading
 
 _MIN_SHARE_OF_TIME = 0.3

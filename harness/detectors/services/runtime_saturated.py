@@ -21,7 +21,6 @@ NEEDS = (Capability.EXECUTIONS,)
 # for the same adapters if there are more of them.
 EXPLAINED_BY = {"lb-imbalance": 0.57, "adapter-slow": 0.75}
 _COMMANDS = ("kubectl get deployments -A | grep runtime", "kubectl top pods -A | grep runtime")
-NOT_INJECTED = "it is a property of the load and of the number of workers"
 
 _MIN_SHARE = 0.1  # of the executions' time
 _MOST_AT_WORK, _FEWEST_AT_WORK = 0.5, 0.25  # of the workers: with fewer while others wait, the load is unbalanced

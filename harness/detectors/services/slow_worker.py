@@ -11,7 +11,6 @@ from harness.model.phases import COMPUTING
 
 NAME = "slow-worker"
 NEEDS = (Capability.EXECUTIONS,)
-FAULTS = ("slow-worker",)
 
 _MIN_RATIO = 1.5
 _MAX_CHANCE = 1e-3  # with as many tests as there are replicas

@@ -12,7 +12,6 @@ from harness.model.text.inert import for_output
 NAME = "db-connections"
 NEEDS = (Capability.SUBMISSIONS, Capability.DATABASE)
 TARGETS = ("kfp",)
-NOT_INJECTED = "the fault db-connections is stated to clients, which `stated` finds"
 
 _SURE, _ONE_OF_SEVERAL = 0.9, 0.6
 _USERS = "SELECT user, COUNT(*) FROM information_schema.processlist GROUP BY user"

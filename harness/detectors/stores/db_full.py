@@ -7,7 +7,6 @@ from harness.model.phases import STORE_AVAILABLE_BYTES
 
 NAME = "db-full"
 NEEDS = (Capability.SUBMISSIONS, Capability.STORE)
-NOT_INJECTED = "the fault db-full is stated by the database, which `stated` finds"
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -10,7 +10,6 @@ from harness.model.phases import LIST_SECONDS
 NAME = "db-slow-listing"
 NEEDS = (Capability.RUNS, Capability.LISTING)
 TARGETS = ("kfp",)
-FAULTS = ("db-slow-listing",)
 
 # A page of 200 runs is a few megabytes: serialising and sending it alone may take half a second.
 _MIN_PAGE_S = 2.0

@@ -17,7 +17,6 @@ USES = {
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = {"store-slow": 0.0, "store-full": 0.0, "store-unreachable-from-old-nodes": 0.0, "cpu-starved": 0.2}
 OVERSTATED_EARLY = True
-NOT_INJECTED = "the fault store-slow injects it, and it is named where the store itself is observed"
 
 LEAST_S = 2.0  # stamps are whole seconds
 

@@ -25,8 +25,7 @@ def share_of_runs(timeline: Timeline, said: Sequence[Failure]) -> float:
     Logs are read of a sample: of the runs of which no more than an exit code is known, the same part is assumed to have
     failed for this reason as of those whose launcher's log was read.
     """
-    events = timeline.events
-    logged = set(events["run"][((events["kind"] == "Pod") & (events["reason"] == LAUNCHER_ERROR)).to_numpy(dtype=bool)])
+    logged = set(timeline.events_of("Pod", LAUNCHER_ERROR)["run"])
     ids = timeline.runs["run"]
     read = {f.row for f in failures(timeline) if ids.iat[f.row] in logged}
     rows = {f.row for f in said}

@@ -24,7 +24,6 @@ USES = {
     Capability.LOGS: "the error that the store returned",
     Capability.STORE_REQUESTS: "the store's answer to a probe",
 }
-FAULTS = ("store-full",)
 
 _GIB = 2**30
 _MIN_CONFIDENCE = 0.3
@@ -44,7 +43,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     # A store that was not reached counts as full only if its volume is.
     said = (NAME, *_UNWRITTEN, *(_AS_WELL if full else ()))
     failed = failures_for(timeline, *said) or _after(full, bare(timeline))
-    rejected = _rejected_probes(timeline)
+    rejected = timeline.events_of("ObjectStore", STORE_FULL_REASON)  # no space for the observer's own object
     if not failed and not full and not len(rejected):
         if not watched:
             require_reasons(timeline)
@@ -172,12 +171,6 @@ def _of_messages(timeline: Timeline, failed: list[Failure], share: float) -> tup
         ),
         Evidence(f"{share:.1%} of all runs failed this way{counting}", share, "share", "events", "kind = Run"),
     )  # fmt: skip
-
-
-def _rejected_probes(timeline: Timeline) -> pd.DataFrame:
-    """The events in which the store had no space for the observer's own object."""
-    events = timeline.events
-    return events[((events["kind"] == "ObjectStore") & (events["reason"] == STORE_FULL_REASON)).to_numpy(dtype=bool)]
 
 
 def _of_probe(rejected: pd.DataFrame) -> tuple[Evidence, ...]:

@@ -7,7 +7,6 @@ that Argo's ``wait`` takes after the main container, the store's own metrics, an
 from collections.abc import Iterator
 
 import numpy as np
-import orjson
 
 from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.stated import failed_for
@@ -25,7 +24,6 @@ USES = {
 # Writes that fail are repeated until they are given up: what they take is not the speed of the store.
 EXPLAINED_BY = {"store-full": 0.1, "store-unreachable-from-old-nodes": 0.1}
 OVERSTATED_EARLY = True
-FAULTS = ("store-slow",)
 
 _CERTAIN_SHARE = 0.15
 _MIN_STORING_S = 2.0
@@ -86,16 +84,10 @@ def _slow_requests(timeline: Timeline) -> Iterator[Evidence]:
         (STORE_REQUEST_SECONDS, "a write took {} by the store's own metrics (median)", {"quantile": "0.5"}),
         (STORE_PROBE_SECONDS, "the observer's 4 KiB took {} to write (median)", {}),
     ):
-        samples = timeline.metric(metric)
-        labels = [orjson.loads(str(text)) for text in samples["labels"]]
-        writes = [_is_write(label) and fixed.items() <= label.items() for label in labels]
-        seconds = floats(samples, "value")[np.array(writes, dtype=bool)]
+        samples = timeline.labelled(metric, "operation", "type", **fixed)
+        # Stores and the probe call the storing of an object PUT, PutObject or POST.
+        kind = samples["operation"].where(samples["operation"] != "", samples["type"]).str.upper()
+        seconds = floats(samples[kind.str.startswith(("PUT", "POST"))], "value")
         typical = float(np.median(seconds)) if seconds.size else 0.0
         if typical >= _MIN_WRITE_S:
             yield Evidence(what.format(format_duration(typical)), typical, "s", "samples", f"metric = {metric}")
-
-
-def _is_write(labels: dict[str, str]) -> bool:
-    """Whether a series is about storing an object: stores and the probe name it PUT, PutObject or POST."""
-    kind = str(labels.get("operation") or labels.get("type") or "").upper()
-    return kind.startswith(("PUT", "POST"))

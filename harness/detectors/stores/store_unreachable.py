@@ -18,7 +18,6 @@ USES = {
     Capability.STORE: "that the volume had room",
     Capability.LOGS: "the error of the store's client",
 }
-FAULTS = ("store-unreachable-from-old-nodes",)
 
 _MIN_RATE_THERE, _MAX_RATE_ELSEWHERE = 0.5, 0.05
 _ROWS = ("store-unreachable", "store-unwritten")  # of the catalogue

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from harness.detectors import Detector, detectors
 from harness.detectors.diagnosis import uses
 from tests.support.injected.every_fault import INJECTED
+from tests.support.injected.faults import FAULTS
 from tests.support.reference.markdown import page as whole
 from tests.support.reference.markdown import table, text
 
@@ -40,7 +41,7 @@ def section(detector: Detector, place: Path) -> list[str]:
     example = detector.detect(INJECTED[detector.NAME]().timeline(place / detector.NAME))[0]
     needed = [each for each, loses in uses(detector).items() if not loses]
     used = [f"{each} (without it, the verdict lacks {loses})" for each, loses in uses(detector).items() if loses]
-    faults = ", ".join(f"`--fault {each}`" for each in getattr(detector, "FAULTS", ()))
+    faults = ", ".join(f"`--fault {each}`" for each in FAULTS.get(detector.NAME, ()))
     facts = {
         "Looks at": _joined(detector.detect.__doc__),
         "Platforms": ", ".join(getattr(detector, "TARGETS", ())),
