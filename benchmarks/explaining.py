@@ -217,7 +217,7 @@ def _explained(recorded: RunFolder, url: str, window: Window, cluster: str, *, w
                 for record in (*recorded.records(Span), *recorded.records(Event), *recorded.records(Sample)):
                     if _of_api(record) or _measured(record):
                         recorder.write(record)
-            settings = ObserverSettings("", prometheus=url)
+            settings = ObserverSettings(host="", prometheus=url)
             store = Store(matchers=f'cluster="{cluster}"')
             answers = Answers(folder)
             past = Past(folder, settings, window, store, answers)

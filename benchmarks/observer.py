@@ -89,7 +89,7 @@ def watch(place: Path, address: str, pods: int) -> tuple[float, float, RunFolder
     )
     folder = RunFolder.create(place, "run")
     plan = Plan("kfp", "http://x", {}, 1, 0, False)
-    settings = ObserverSettings("http://x", kubeconfig=str(config), requests_per_s=1000.0)
+    settings = ObserverSettings(host="http://x", kubeconfig=str(config), kube_requests_per_s=1000.0)
     stop = threading.Event()
     with folder.recorder() as recorder:
         observation = Observation(

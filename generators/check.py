@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from generators.acceptance import acceptance
-from generators.inference.parameter import KEYS, Parameter, Parameters
+from generators.inference.parameter import KEYS, Parameters
 from generators.request import Request
 from generators.spec import Spec
 from harness.model import ExitCode, counted
 from harness.model.text.inert import for_output
-from harness.targets.scenarios import typed
+from harness.targets.scenarios import Input, value_of
 from harness.targets.table import rows_of
 
 # Says what is wrong with a cell, given its row; None when nothing is.
@@ -53,21 +53,19 @@ def rule_of(request: Request) -> Rule:
 
 def _pipeline_rule(parameters: Parameters) -> Rule:
     inputs = parameters.inputs
-    columns = dict.fromkeys(KEYS, _not_empty) | {found.name: _typed_verdict(found) for found in inputs}
-    return Rule(columns, frozenset({*KEYS, *(found.name for found in inputs if found.required)}), frozenset({"id"}))
+    columns = dict.fromkeys(KEYS, _not_empty) | {each.name: _verdict(each) for each in inputs}
+    return Rule(columns, frozenset({*KEYS, *(each.name for each in inputs if each.required)}), frozenset({"id"}))
 
 
-def _typed_verdict(found: Parameter) -> Verdict:
-    allowed = {str(literal) for literal in found.literals}
-
+def _verdict(wanted: Input) -> Verdict:
     def judge(cell: str, _: Mapping[str, str]) -> str | None:
         if not cell:
-            return "empty, but the parameter has no default" if found.required else None
+            return "empty, but the parameter has no default" if wanted.required else None
         try:
-            typed(cell, found.type)
-        except (ValueError, RecursionError):
-            return f"not {found.type.wording}"
-        return f"not one of {', '.join(sorted(allowed))}" if allowed and cell not in allowed else None
+            value_of(cell, wanted)
+        except ValueError as error:
+            return str(error)
+        return None
 
     return judge
 

@@ -67,14 +67,14 @@ def observer(url):
 
 def kube(kind):
     def opened(url, folder):
-        settings = ObserverSettings(url, kubeconfig=kubeconfig(folder / "config", url))
+        settings = ObserverSettings(host=url, kubeconfig=kubeconfig(folder / "config", url))
         return kind(settings, Journal(RunFolder(folder).recorder()))
 
     return opened
 
 
 def official(url, folder):
-    return connect(ObserverSettings("", kubeconfig=kubeconfig(folder / "config", url)))[0]
+    return connect(kubeconfig=kubeconfig(folder / "config", url))[0]
 
 
 def tunnelled(url):
@@ -90,7 +90,7 @@ def running(url, folder):
 
 
 def checked_up(url, folder):
-    found, _ = cluster(ObserverSettings("", kubeconfig=kubeconfig(folder / "config", url)))
+    found, _ = cluster(ObserverSettings(host="", kubeconfig=kubeconfig(folder / "config", url)))
     raise UnreachableError(found[0].found)
 
 

@@ -3,17 +3,16 @@
 Argo passes every value as a text; what kind of value it is shows in the default.
 """
 
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from generators.inference.parameter import Parameter, Parameters
+from generators.inference.parameter import Parameters
 from harness import reading
-from harness.model.argo.manifest import as_text, over_template, spec_of
+from harness.model.argo.manifest import over_template, spec_of
 from harness.model.errors import ConfigError
-from harness.targets.argo.manifest import read_manifests
-from harness.targets.scenarios import InputType
+from harness.targets.argo.manifest import inputs_of, read_manifests
+from harness.targets.scenarios import Input, InputType
 
 _BOOLEANS = {"true": True, "false": False}
 
@@ -36,40 +35,27 @@ def read_workflow_template(path: Path) -> Parameters:
             )
         spec = over_template(spec, spec_of(template))
     with reading.structured(path, "correct its spec.arguments.parameters"):
-        given = list((spec.get("arguments") or {}).get("parameters") or ())
+        given = (spec.get("arguments") or {}).get("parameters") or ()
+        sources = {str(each["name"]): each.get("valueFrom") or {} for each in given if "value" not in each}
+        of_cluster = [name for name, source in sources.items() if source.keys() - {"default"}]
+        inputs = tuple(_typed(each) for each in inputs_of(spec) if each.name not in of_cluster)
+        notes = tuple(f"the parameter '{name}' takes its value from the cluster and is left out" for name in of_cluster)
         metadata = manifest.get("metadata") or {}
         name = str(metadata.get("name") or metadata.get("generateName") or path.stem).rstrip("-")
-        return Parameters(name, tuple(_parameters(given)), str(path), tuple(_notes(given)))
+        return Parameters(name, inputs, str(path), notes)
 
 
-def _parameters(given: list[Mapping[str, Any]]) -> Iterator[Parameter]:
-    for each in given:
-        if not _is_of_cluster(each):
-            text = as_text(each.get("value", each.get("default", (each.get("valueFrom") or {}).get("default"))))
-            choices = tuple(str(as_text(choice)) for choice in each.get("enum") or ())
-            kind, default = (InputType.STRING, text) if choices or text is None else _typed(text)
-            yield Parameter(str(each["name"]), kind, text is None, default, choices)
-
-
-def _notes(given: list[Mapping[str, Any]]) -> Iterator[str]:
-    for each in given:
-        if _is_of_cluster(each):
-            yield f"the parameter '{each['name']}' takes its value from the cluster and is left out"
-
-
-def _is_of_cluster(parameter: Mapping[str, Any]) -> bool:
-    source = parameter.get("valueFrom") or {}
-    return bool(source.keys() - {"default"}) and "value" not in parameter
-
-
-def _typed(text: str) -> tuple[InputType, object]:
-    """The type that a default looks like, and the default of that type."""
+def _typed(parameter: Input) -> Input:
+    """The parameter with the type that its default looks like, and the default of that type."""
+    text = parameter.default
+    if parameter.choices or not isinstance(text, str):
+        return parameter
     if text in _BOOLEANS:
-        return InputType.BOOLEAN, _BOOLEANS[text]
+        return replace(parameter, type=InputType.BOOLEAN, default=_BOOLEANS[text])
     with suppress(ValueError):
         if str(int(text)) == text:  # not "007", which is a name
-            return InputType.INTEGER, int(text)
+            return replace(parameter, type=InputType.INTEGER, default=int(text))
     with suppress(ValueError):
         if text[-1:].isdigit() and "." in text:
-            return InputType.DOUBLE, float(text)
-    return InputType.STRING, text
+            return replace(parameter, type=InputType.DOUBLE, default=float(text))
+    return parameter

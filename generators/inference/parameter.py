@@ -6,20 +6,9 @@ from typing import Any
 
 from generators.inference import guess
 from generators.inference.draft import Definition, Draft
-from harness.targets.scenarios import InputType
+from harness.targets.scenarios import Input, InputType, typed
 
 KEYS = ("id", "scenario_name")
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One input of a pipeline or workflow. If there are `literals`, only these values are allowed."""
-
-    name: str
-    type: InputType
-    required: bool
-    default: Any = None
-    literals: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +16,28 @@ class Parameters:
     """All inputs of the pipeline or workflow `name`, read from `source`; `notes` list what was left out."""
 
     name: str
-    inputs: tuple[Parameter, ...]
+    inputs: tuple[Input, ...]
     source: str
     notes: tuple[str, ...] = ()
 
 
 def draft_of(parameters: Parameters) -> Draft:
     """A draft with exactly the columns id, scenario_name and the inputs."""
-    names = frozenset(found.name for found in parameters.inputs)
+    names = frozenset(each.name for each in parameters.inputs)
     draft = Draft(notes=list(parameters.notes), reserved=names | set(KEYS))
     draft.columns["id"] = {"kind": "sequence"}
     draft.columns["scenario_name"] = {"template": f"{{{draft.word('plant')}}}-{{{draft.word('sensor_type')}}}-{{id}}"}
-    for found in parameters.inputs:
-        if found.name not in KEYS:
-            draft.columns[found.name] = _definition(found, draft)
+    for parameter in parameters.inputs:
+        if parameter.name not in KEYS:
+            draft.columns[parameter.name] = _definition(parameter, draft)
     return draft
 
 
-def _definition(found: Parameter, draft: Draft) -> Definition:
-    if found.literals:
-        return {"choice": {literal: 2 if literal == found.default else 1 for literal in found.literals}}
-    return _GUESSES[found.type](found.name, found.default, draft)
+def _definition(parameter: Input, draft: Draft) -> Definition:
+    if parameter.choices:
+        values = [typed(choice, parameter.type) for choice in parameter.choices]
+        return {"choice": {value: 2 if value == parameter.default else 1 for value in values}}
+    return _GUESSES[parameter.type](parameter.name, parameter.default, draft)
 
 
 _GUESSES: Mapping[InputType, Callable[[str, Any, Draft], Definition]] = {

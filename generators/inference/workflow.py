@@ -6,20 +6,17 @@ scenario can vary: ``<input>.ref_id``, and ``<input>.timestampFrom`` and ``….t
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from generators.inference import guess
 from generators.inference.draft import Definition, Draft
-from generators.inference.parameter import Parameter, Parameters, draft_of
+from generators.inference.parameter import Parameters, draft_of
 from generators.kinds.instants import parse_instant
-from harness import reading
 from harness.documents import Document, Place
-from harness.model.errors import ConfigError
-from harness.targets.hetida.transformation import DIRECT, HINT, SCALARS, read_json
-from harness.targets.scenarios import InputType
+from harness.targets.hetida.transformation import DIRECT, parse_transformation, read_json
+from harness.targets.scenarios import Input, as_cell, typed
 
 _MAX_POINTS = 200
 
@@ -30,90 +27,34 @@ def read_workflow(path: Path) -> tuple[Parameters, Draft]:
     Raises:
         ConfigError: the file is not an exported transformation.
     """
-    exported = _read(path)
-    with reading.structured(path, HINT):
-        return _parameters(path, exported)
-
-
-def _parameters(path: Path, exported: Mapping[str, Any]) -> tuple[Parameters, Draft]:
-    wirings = {str(w.get("workflow_input_name")): w for w in _wirings(exported) if isinstance(w, Mapping)}
-    direct: list[Parameter] = []
-    columns: dict[str, Definition] = {}
-    notes: list[str] = []
+    transformation = parse_transformation(read_json(path, "workflow"), str(path))
+    given = {each.name: each for each in transformation.parameters()}
+    direct: list[Input] = []
+    series: dict[str, Definition] = {}
+    wired: dict[str, Definition] = {}
     draft = Draft()
-    for given in exported["io_interface"].get("inputs") or []:
-        wiring = wirings.get(str(given.get("name")), {})
-        if not given.get("name"):
-            notes.append("an input without a name is left out")
-        elif wiring.get("adapter_id", DIRECT) != DIRECT:
-            columns |= _adapter_columns(given["name"], wiring, draft, Place(Document({}, str(path)), (given["name"],)))
-        else:
-            direct.append(_parameter(given, wiring))
-    name = str(exported.get("name") or path.stem)
-    complete = _completed(Parameters(name, tuple(direct), str(path), tuple(notes)), columns, draft, exported)
-    wired = (Parameter(column, InputType.STRING, required=True) for column in columns)
-    return Parameters(name, (*direct, *wired), str(path), tuple(notes)), complete
+    for port, wiring in zip(transformation.inputs, transformation.wiring["input_wirings"], strict=True):
+        if wiring["adapter_id"] != DIRECT:
+            wired |= _adapter_columns(port.name, wiring, draft, Place(Document({}, str(path)), (port.name,)))
+            continue
+        parameter = replace(given[port.name], default=_default(given[port.name]))
+        direct.append(parameter)
+        if port.data_type == "SERIES":
+            series[port.name] = {"json": _series(parameter.default)}
+    complete = draft_of(Parameters(transformation.name, tuple(direct), str(path)))
+    complete.helpers |= draft.helpers
+    complete.columns |= series | wired
+    return Parameters(transformation.name, (*direct, *(given[name] for name in wired)), str(path)), complete
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    exported = read_json(path, "workflow")
-    if isinstance(exported, list) and len(exported) == 1:
-        exported = exported[0]  # an export of several transformations is a list
-    if not isinstance(exported, Mapping) or not isinstance(exported.get("io_interface"), Mapping):
-        raise ConfigError(f"{path} is not an exported transformation: it has no io_interface", HINT)
-    return exported
-
-
-def _wirings(exported: Mapping[str, Any]) -> list[Any]:
-    wiring = exported.get("test_wiring") or exported.get("wiring") or {}
-    return list(wiring.get("input_wirings") or [])
-
-
-def _parameter(given: Mapping[str, Any], wiring: Mapping[str, Any]) -> Parameter:
-    kind = str(given.get("data_type") or given.get("type") or "ANY").upper()
-    text = (wiring.get("filters") or {}).get("value", given.get("value"))
-    required = given.get("type") != "OPTIONAL"
-    name = str(given["name"])
-    if kind in SCALARS:
-        return Parameter(name, SCALARS[kind], required, _scalar(SCALARS[kind], text))
-    document = _document(text)
-    shape = InputType.LIST if isinstance(document, list) else InputType.STRUCT
-    if document is None and kind in {"DATAFRAME", "MULTITSFRAME"}:
-        shape = InputType.LIST
-    return Parameter(name, shape, required, document)
-
-
-def _scalar(kind: InputType, text: object) -> Any:
-    from harness.targets.scenarios import typed
-
-    if text is None or text == "":
+def _default(parameter: Input) -> Any:
+    """The default, which hetida designer keeps as a text, as a value of the parameter's type; None if it is none."""
+    if parameter.default in (None, ""):
         return None
     try:
-        return typed(str(text), kind)
+        return typed(as_cell(parameter.default), parameter.type)
     except ValueError:
         return None
-
-
-def _document(text: object) -> Any:
-    if not isinstance(text, str):
-        return text
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-
-
-def _completed(
-    parameters: Parameters, columns: dict[str, Definition], draft: Draft, exported: Mapping[str, Any]
-) -> Draft:
-    complete = draft_of(parameters)
-    complete.helpers |= draft.helpers
-    complete.columns |= columns
-    kinds = {str(i.get("name")): str(i.get("data_type")).upper() for i in exported["io_interface"].get("inputs") or []}
-    for parameter in parameters.inputs:
-        if kinds.get(parameter.name) == "SERIES" and parameter.name in complete.columns:
-            complete.columns[parameter.name] = {"json": _series(parameter.default)}
-    return complete
 
 
 def _series(default: Any) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def cluster(settings: ObserverSettings, to_load: Iterable[Right] = ()) -> tuple[
     from urllib3.exceptions import HTTPError
 
     try:
-        api, _ = connect(settings)
+        api, _ = connect(settings.kube_context, settings.kubeconfig)
         version = client.VersionApi(api).get_code(_request_timeout=settings.answer_timeout_s).git_version
 
         def allowed(right: Right, verb: str) -> bool:
@@ -184,7 +184,7 @@ def prometheus(settings: ObserverSettings) -> Check:
     if not settings.prometheus:
         cost = "the controller's, the API server's and the database's own metrics are not used"
         return Check("Prometheus", State.LIMITED, "none is named (--prometheus)", cost)
-    profiles = [profiles_file.load(name) for name in settings.profiles or profiles_file.names()]
+    profiles = [profiles_file.load(name) for name in settings.metric_profiles or profiles_file.names()]
     names = {p.title: [name + m.suffix for m in p.metrics for name in m.any_of] for p in profiles}
     try:
         http = Http(
@@ -192,7 +192,7 @@ def prometheus(settings: ObserverSettings) -> Check:
             settings.prometheus,
             Credentials(token=settings.prometheus_token),
             timeouts(settings),
-            verify_tls=settings.verify_sources,
+            verify_tls=settings.verify_tls,
         )
         existing = PrometheusApi(http).existing(sorted(set().union(*names.values())))
     except (UnreachableError, PipeswarmError) as error:
@@ -212,7 +212,7 @@ def pages(settings: ObserverSettings) -> Iterator[Check]:
     for name, address in settings.metrics:
         profile, title = profiles_file.load(name), f"metrics of {name}"
         try:
-            http = Http("doctor", address, Credentials(), timeouts(settings), verify_tls=settings.verify_sources)
+            http = Http("doctor", address, Credentials(), timeouts(settings), verify_tls=settings.verify_tls)
             page = fetch(http)
         except (UnreachableError, PipeswarmError) as error:
             yield Check(title, State.LIMITED, f"{address}: {error}", "its metrics are not used")
@@ -277,7 +277,7 @@ def past(settings: ObserverSettings) -> Iterator[Check]:
         return
     try:
         credentials = Credentials(token=settings.prometheus_token)
-        verify = settings.verify_sources
+        verify = settings.verify_tls
         http = Http("doctor", settings.prometheus, credentials, timeouts(settings), verify_tls=verify)
         api, now_s = PrometheusApi(http), int(time.time())
         names = api.names(now_s - _DAY_S, now_s)

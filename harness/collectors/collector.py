@@ -5,7 +5,7 @@ import pkgutil
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
@@ -17,7 +17,7 @@ from harness.collectors.probes.s3 import Bucket
 from harness.model.errors import ConfigError, suggestion
 from harness.model.live.observer import LiveObserver
 from harness.model.options import Option
-from harness.model.plan import Plan
+from harness.model.plan import ObserverPlan, Plan
 from harness.plan.kubeconfig import route_of
 from harness.store.folder import RunFolder
 from harness.targets.credentials import Credentials
@@ -27,63 +27,49 @@ PROMETHEUS_TOKEN = "PIPESWARM_PROMETHEUS_TOKEN"  # noqa: S105  # the name of a v
 _NONE = Credentials()
 
 
-@dataclass(frozen=True, slots=True)
-class ObserverSettings:
-    """How to reach what is observed, and how often to ask: the plan's part, with secrets and intervals.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserverSettings(ObserverPlan):
+    """How to reach what is observed, and how often to ask: the plan's part, and what no plan records.
 
     Attributes:
         host: address of the platform's API, as the load was given it.
         credentials: for the platform's API; never recorded.
+        verify_platform: check the certificate of the platform's API.
         namespace: of the runs; "" is every namespace that may be listed.
         tenants: namespaces of the runs, where there are several.
-        platform_namespaces: where the platform itself runs, with its artifact store.
         kubeconfig: a file; none is what ``KUBECONFIG`` names, or the service account when running in a pod.
-        kube_context: of the kubeconfig; none is the current one.
-        prometheus: address of a Prometheus; none does without.
         prometheus_token: bearer token for it; never recorded.
-        metrics: (profile, address) of ``/metrics`` pages to scrape where no Prometheus does.
-        profiles: metric profiles to query Prometheus for; none is all.
-        verify_tls: check the certificate of the platform's API.
-        verify_sources: check those of all other sources: Prometheus, pages of metrics, object stores.
         connect_timeout_s: for a connection.
         answer_timeout_s: for a response.
         least_poll_s: shortest interval between listings of the runs …
         most_poll_s: … and the longest.
         request_share: the listing's maximum share of the platform's requests.
-        requests_per_s: limit on requests to the Kubernetes API.
         volumes_every_s: interval between readings of the volumes' free space.
         resources_every_s: interval between requests to metrics-server.
         probe_every_s: interval between probes of the object store and of services.
         scrape_every_s: interval between scrapes of ``/metrics`` pages, and between instant queries of Prometheus.
-        store_probe: bucket of the artifact store that may be written to; none is not probed.
+        bucket: that of `store_probe`, with its keys; none is not probed.
         redact: names of parameters whose values must not reach the folder.
         redact_from: scenarios that hold these values; none is the folder's own.
     """
 
     host: str
     credentials: Credentials = _NONE
+    verify_platform: bool = True
     namespace: str = ""
     tenants: tuple[str, ...] = ()
-    platform_namespaces: tuple[str, ...] = ("kubeflow",)
     kubeconfig: str | None = None
-    kube_context: str | None = None
-    prometheus: str | None = None
     prometheus_token: str = ""
-    metrics: tuple[tuple[str, str], ...] = ()
-    profiles: tuple[str, ...] | None = None
-    verify_tls: bool = True
-    verify_sources: bool = True
     connect_timeout_s: float = 5.0
     answer_timeout_s: float = 30.0
     least_poll_s: float = 1.0
     most_poll_s: float = 60.0
     request_share: float = 0.05
-    requests_per_s: float = 20.0
     volumes_every_s: float = 3.0
     resources_every_s: float = 10.0
     scrape_every_s: float = 15.0
     probe_every_s: float = 10.0
-    store_probe: Bucket | None = None
+    bucket: Bucket | None = None
     redact: tuple[str, ...] = ()
     redact_from: Path | None = None
 
@@ -105,20 +91,14 @@ class ObserverSettings:
         for name in observer.metric_profiles:
             profiles_file.load(name)
         return cls(
+            **{each.name: getattr(observer, each.name) for each in fields(observer)},
             host=plan.host,
             credentials=credentials,
+            verify_platform=plan.verify_tls,
             namespace=str(plan.target_options.get("namespace", "")),
             tenants=plan.tenants,
-            platform_namespaces=observer.platform_namespaces,
-            kube_context=observer.kube_context or None,
-            prometheus=observer.prometheus or None,
             prometheus_token=environment.get(PROMETHEUS_TOKEN, ""),
-            metrics=observer.metrics,
-            profiles=observer.metric_profiles or None,
-            verify_tls=plan.verify_tls,
-            verify_sources=observer.verify_tls,
-            requests_per_s=observer.kube_requests_per_s,
-            store_probe=Bucket.parse(observer.store_probe, environment) if observer.store_probe else None,
+            bucket=Bucket.parse(observer.store_probe, environment) if observer.store_probe else None,
             redact=plan.redact,
             redact_from=redact_from,
         )
@@ -173,7 +153,7 @@ class Observation:
         """
         settings = self.settings
         timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
-        return Http(source, host, credentials, timeouts, count=self.journal.count, verify_tls=settings.verify_sources)
+        return Http(source, host, credentials, timeouts, count=self.journal.count, verify_tls=settings.verify_tls)
 
     def platform(self, source: str) -> Http:
         """An exchange with the platform, on the way that its plan names.
@@ -193,7 +173,7 @@ def to_platform(
         ConfigError: it can't be reached like this.
     """
     # The plan of a folder may come from anybody: it does not say whether certificates are checked.
-    route = route_of(replace(plan, verify_tls=settings.verify_tls), settings.credentials)
+    route = route_of(replace(plan, verify_tls=settings.verify_platform), settings.credentials)
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     return Http(
         source, route.address, route.credentials, timeouts,

@@ -152,7 +152,7 @@ class Past:
         self._said: list[tuple[str, str]] = []  # reason and message of notes
         self._scope: Scope | None = None
         timeouts = Timeouts(settings.connect_timeout_s, _ANSWER_S)
-        http = Http(PAST, settings.prometheus or "", store.credentials, timeouts, verify_tls=settings.verify_sources)
+        http = Http(PAST, settings.prometheus, store.credentials, timeouts, verify_tls=settings.verify_tls)
         self._api = PrometheusApi(http)
 
     def fetch(self, stop: threading.Event, expect: Callable[[int], None], over: Callable[[], None]) -> bool:
@@ -173,7 +173,7 @@ class Past:
         return whole
 
     def _metrics(self, scope: Scope) -> Sequence[PastMetric]:
-        return metric_asks(scope, self._settings.profiles, self._settings.platform_namespaces)
+        return metric_asks(scope, self._settings.metric_profiles, self._settings.platform_namespaces)
 
     def _asks(self, scope: Scope) -> list[Ask]:
         states = [ask for _, asks in kube_state_asks(scope, self._settings.namespace) for ask in asks]
@@ -262,7 +262,7 @@ def _fetch_costs(
 ) -> str | None:
     """Read what is missing of OpenCost's answers; why one is lost, "" where none is, None when it was stopped."""
     timeouts = Timeouts(settings.connect_timeout_s, _ANSWER_S)
-    http = Http(_BILL, store.opencost, Credentials(), timeouts, verify_tls=settings.verify_sources)
+    http = Http(_BILL, store.opencost, Credentials(), timeouts, verify_tls=settings.verify_tls)
     asked = Allocations(_BILL, "", window.since_at // 10**9, -(-window.until_at // 10**9))
     reader = PastReader(partial(pod_costs, http), answers, store.most_samples, stop.wait)
     whole = reader.read([*asked.chunks(_COSTS_S)])

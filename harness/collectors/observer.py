@@ -46,7 +46,7 @@ def observe(
         ConfigError: a setting can't work.
     """
     with folder.recorder() as recorder:
-        bucket = settings.store_probe
+        bucket = settings.bucket
         keys = (bucket.key, bucket.secret, bucket.session) if bucket else ()
         secrets = (
             *settings.credentials.secrets(settings.host),

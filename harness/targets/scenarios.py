@@ -176,16 +176,27 @@ def _values(
         cell = row.get(wanted.name)
         if cell is None or (cell == "" and not wanted.required):
             continue
-        if wanted.choices and cell not in wanted.choices:
-            errors.append((wanted.name, f"'{_short(cell)}' is not one of: {_shown(wanted.choices)}"))
-            continue
         try:
-            values[wanted.name] = typed(cell, wanted.type, as_double=wanted.as_double)
-        except InexactError as error:
-            errors.append((wanted.name, f"'{_short(cell)}' can't be sent exactly: {error}"))
-        except ValueError:
-            errors.append((wanted.name, f"'{_short(cell)}' is not {wanted.type.wording}"))
+            values[wanted.name] = value_of(cell, wanted)
+        except ValueError as error:
+            errors.append((wanted.name, f"'{_short(cell)}' is {error}"))
     return values, errors
+
+
+def value_of(cell: str, wanted: Input) -> object:
+    """A cell converted to a value that the input takes.
+
+    Raises:
+        ValueError: says what the cell is instead, such as "not an integer".
+    """
+    if wanted.choices and cell not in wanted.choices:
+        raise ValueError(f"not one of: {_shown(wanted.choices)}")
+    try:
+        return typed(cell, wanted.type, as_double=wanted.as_double)
+    except InexactError as error:
+        raise ValueError(f"not a value that can be sent exactly: {error}") from None
+    except ValueError:
+        raise ValueError(f"not {wanted.type.wording}") from None
 
 
 def typed(cell: str, wanted: InputType, *, as_double: bool = False) -> object:

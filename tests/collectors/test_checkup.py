@@ -85,34 +85,36 @@ def test_the_rights_are_those_of_the_shipped_role():
 
 
 def test_without_a_cluster_the_reason_is_said(tmp_path):
-    found, role = checkup.cluster(ObserverSettings("", kubeconfig=str(tmp_path / "none")))
+    found, role = checkup.cluster(ObserverSettings(host="", kubeconfig=str(tmp_path / "none")))
     assert [(check.name, check.state) for check in found] == [("cluster", State.LIMITED)]
     assert "kubeconfig" in found[0].found
     assert role == ""
 
 
 def test_a_prometheus_that_does_not_answer_costs_its_metrics():
-    check = checkup.prometheus(ObserverSettings("", prometheus="http://127.0.0.1:9"))
+    check = checkup.prometheus(ObserverSettings(host="", prometheus="http://127.0.0.1:9"))
     assert (check.state, check.cost) == (State.LIMITED, "its metrics are not used")
-    assert checkup.prometheus(ObserverSettings("")).state is State.LIMITED
+    assert checkup.prometheus(ObserverSettings(host="")).state is State.LIMITED
 
 
 def test_a_page_of_metrics_is_tried():
     said = 'argo_workflows_workers_busy_count{worker_type="workflow_queue"} 3\n'
     with Served(lambda path, _: (200, said) if path == "/metrics" else (404, "")) as server:
         addresses = [f"{server.url}/metrics", f"{server.url}/elsewhere", "http://127.0.0.1:9/metrics"]
-        found = list(checkup.pages(ObserverSettings("", metrics=tuple(("argo", address) for address in addresses))))
-        (wrong,) = checkup.pages(ObserverSettings("", metrics=(("mysql", addresses[0]),)))
+        found = list(
+            checkup.pages(ObserverSettings(host="", metrics=tuple(("argo", address) for address in addresses)))
+        )
+        (wrong,) = checkup.pages(ObserverSettings(host="", metrics=(("mysql", addresses[0]),)))
     assert [check.state for check in found] == [State.OK, State.LIMITED, State.LIMITED]
     assert f"{addresses[0]} has 1 of the profile's" in found[0].found
     assert "404" in found[1].found
     assert wrong == Check("metrics of mysql", State.LIMITED, wrong.found, "is it the page of this profile?")
     with pytest.raises(ConfigError, match="there is no metric profile 'nosuch'"):
-        list(checkup.pages(ObserverSettings("", metrics=(("nosuch", addresses[0]),))))
+        list(checkup.pages(ObserverSettings(host="", metrics=(("nosuch", addresses[0]),))))
 
 
 def test_a_real_api_server_tells_right_by_right_what_is_missing(real_cluster, tmp_path):
-    found, role = checkup.cluster(ObserverSettings("", kubeconfig=str(real_cluster.kubeconfig)))
+    found, role = checkup.cluster(ObserverSettings(host="", kubeconfig=str(real_cluster.kubeconfig)))
     rights = {check.name: check.state for check in found if check.name.startswith("may")}
     assert len(rights) >= len(RIGHTS) - 1  # Karpenter need not be installed
     assert set(rights.values()) == {State.OK}
@@ -124,11 +126,11 @@ def test_a_real_api_server_tells_right_by_right_what_is_missing(real_cluster, tm
         tmp_path / "reader", real_cluster.url, token=token(kube, "checkup", "reader"), ca=str(real_cluster.ca)
     )
     allow(kube, "", subject, {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list"]})
-    found, role = checkup.cluster(ObserverSettings("", kubeconfig=reader))
+    found, role = checkup.cluster(ObserverSettings(host="", kubeconfig=reader))
     assert {check.name: check.found for check in found}["may get, list, watch nodes"] == "not watch"
     allow(kube, "", subject, *yaml.safe_load(role)["rules"], name="checkup-more")
 
     def nothing_is_missing():
-        return checkup.cluster(ObserverSettings("", kubeconfig=reader))[1] == ""
+        return checkup.cluster(ObserverSettings(host="", kubeconfig=reader))[1] == ""
 
     wait_for(nothing_is_missing, 10)  # the authorizer sees a new role a moment later

@@ -37,7 +37,7 @@ def test_platform_and_cluster_are_reached_through_the_proxy(proxy, tmp_path):
     assert answer.body == b'{"path": "/apis"}'
     config = kubeconfig(tmp_path / "config", "http://cluster.example")
     with RunFolder(tmp_path).recorder() as recorder:
-        api = KubeApi(ObserverSettings("", kubeconfig=config), Journal(recorder))
+        api = KubeApi(ObserverSettings(host="", kubeconfig=config), Journal(recorder))
         assert api.get("/version") == {"path": "/version"}
     until(lambda: len(proxy.asked) == 2, "the proxy says what it was asked for")
     assert proxy.asked == ["GET http://kfp.example/apis HTTP/1.1", "GET http://cluster.example/version HTTP/1.1"]
@@ -96,7 +96,7 @@ def test_an_answer_that_trickles_in_or_is_cut_off_is_given_up(endless, tmp_path)
         Http("test", endless, Credentials(), Timeouts(5.0, brief))(HttpRequest("GET", "/"))
     with RunFolder(tmp_path).recorder() as recorder:
         config = kubeconfig(tmp_path / "config", endless)
-        api = KubeApi(ObserverSettings("", kubeconfig=config, answer_timeout_s=brief), Journal(recorder))
+        api = KubeApi(ObserverSettings(host="", kubeconfig=config, answer_timeout_s=brief), Journal(recorder))
         with pytest.raises(UnreachableError):
             api.get("/version")
         with pytest.raises(UnreachableError):

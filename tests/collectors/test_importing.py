@@ -25,7 +25,7 @@ def observation(path: Path) -> Observation:
     folder = RunFolder.create(path, "import")
     plan = plan_observation("kfp", "", {}, 0)
     folder.write_plan(plan)
-    return observed_by(folder, plan=plan, target=kfp.from_plan(plan), settings=ObserverSettings(""))
+    return observed_by(folder, plan=plan, target=kfp.from_plan(plan), settings=ObserverSettings(host=""))
 
 
 def write(path: Path, document: Any) -> Path:

@@ -64,11 +64,11 @@ def folder_of(tmp_path: Path) -> RunFolder:
 def unreachable(tmp_path: Path) -> ObserverSettings:
     """Settings that name every kind of source, none of which can be reached."""
     return ObserverSettings(
-        NOBODY,
+        host=NOBODY,
         kubeconfig=str(tmp_path / "none"),
         prometheus=NOBODY,
         metrics=(("kfp", NOBODY),),
-        store_probe=Bucket(endpoint=NOBODY, name="b", prefix="", region="us-east-1", key="key", secret="secret"),
+        bucket=Bucket(endpoint=NOBODY, name="b", prefix="", region="us-east-1", key="key", secret="secret"),
     )
 
 
@@ -107,7 +107,7 @@ class TestEachCollector:
     def test_without_anything_to_do_declines(
         self, name: str, folder: RunFolder, journal: Journal, tmp_path: Path
     ) -> None:
-        settings = ObserverSettings(NOBODY, kubeconfig=str(tmp_path / "none"))
+        settings = ObserverSettings(host=NOBODY, kubeconfig=str(tmp_path / "none"))
         declined = opened(name, folder, journal, settings) is None
         assert declined is (name in NEEDS_TARGET | NEEDS_SETTINGS)
 
@@ -183,7 +183,7 @@ def test_one_collectors_defect_is_recorded_and_does_not_end_the_others(
     monkeypatch.setattr("harness.collectors.observer._RESTART_S", 0.0)
     stop = threading.Event()
     thread = threading.Thread(
-        target=observe, args=(folder, kfp.from_plan(folder.read_plan()), ObserverSettings(NOBODY), stop)
+        target=observe, args=(folder, kfp.from_plan(folder.read_plan()), ObserverSettings(host=NOBODY), stop)
     )
     thread.start()
     pause = threading.Event()

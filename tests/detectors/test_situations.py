@@ -84,7 +84,7 @@ def after_the_fact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
             folder.write_plan(Plan("argo", "", {}, 0, 0, False, options, started_at=window.since_at))
             past = Past(
                 folder,
-                ObserverSettings("", prometheus=url),
+                ObserverSettings(host="", prometheus=url),
                 window,
                 Store(matchers=f'cluster="{name}"'),
                 Answers(folder),

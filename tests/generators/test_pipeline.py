@@ -129,7 +129,7 @@ def test_structs_lists_and_json_text_keep_their_shape(compiled, tmp_path):
 def test_an_artifact_as_input_is_rejected_with_a_fix(compiled, capsys):
     assert main(["--from-pipeline", str(compiled["needs-data"])]) == 2
     said = capsys.readouterr().err
-    assert "the pipeline's input 'data' is an artifact (system.Dataset), which can't be a scenario's column" in said
+    assert "needs an artifact as input: data" in said
     assert "dsl.importer" in said
 
 

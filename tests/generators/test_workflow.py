@@ -108,12 +108,8 @@ def test_the_cells_of_direct_inputs_have_the_types_of_the_interface(export):
     assert len(read_scenarios(Path("scenarios.csv"), inputs, ParamMode())) == 100
 
 
-def test_an_input_without_a_name_is_noted(export):
-    assert read_workflow(export)[0].notes == ("an input without a name is left out",)
-
-
 @pytest.mark.parametrize(
-    ("content", "said"), [("{", "not JSON"), ("[]", "no io_interface"), ('{"a": 1}', "no io_interface")]
+    ("content", "said"), [("{", "not JSON"), ("[]", "not a transformation"), ('{"a": 1}', "no io_interface")]
 )
 def test_other_documents_are_not_transformations(tmp_path, content, said):
     path = tmp_path / "w.json"

@@ -37,15 +37,15 @@ def test_the_observers_part_of_a_plan_travels_in_the_manifest(tmp_path):
     found = ObserverSettings.of(
         folder.read_plan(), Credentials("token"), {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
     )
-    assert (found.host, found.credentials, found.verify_tls, found.redact) == (
+    assert (found.host, found.credentials, found.verify_platform, found.redact) == (
         "http://x",
         Credentials("token"),
         False,
         ("url",),
     )
-    assert (found.metrics, found.profiles, found.requests_per_s) == (OBSERVER.metrics, ("argo",), 5.0)
-    assert found.store_probe is not None
-    assert found.store_probe.name == "mlpipeline"
+    assert (found.metrics, found.metric_profiles, found.kube_requests_per_s) == (OBSERVER.metrics, ("argo",), 5.0)
+    assert found.bucket is not None
+    assert found.bucket.name == "mlpipeline"
     assert "secret" not in (folder.path / "manifest.json").read_text()
 
 

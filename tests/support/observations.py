@@ -17,5 +17,5 @@ def observation(
     """Of a KFP, if nothing else is given."""
     return Observation(
         folder=folder, journal=journal or Journal(folder.recorder()), plan=plan, target=target or KfpTarget({}),
-        **{"settings": ObserverSettings("http://x"), **more},
+        **{"settings": ObserverSettings(host="http://x"), **more},
     )  # fmt: skip

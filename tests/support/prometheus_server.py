@@ -22,7 +22,7 @@ from tests.support.servers import until
 
 def observation(tmp_path: Path, recorder: object, **more: object) -> Observation:
     folder = RunFolder(tmp_path)
-    settings = ObserverSettings("http://x", **more)  # type: ignore[arg-type]
+    settings = ObserverSettings(host="http://x", **more)  # type: ignore[arg-type]
     plan = Plan("kfp", "http://x", {}, 1, 0, False, started_at=time.time_ns())
     return Observation(
         folder=folder, plan=plan, target=KfpTarget({"experiment": ""}), settings=settings, journal=Journal(recorder)

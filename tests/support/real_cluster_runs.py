@@ -26,7 +26,7 @@ def observing(tmp_path: Path, activity: Activity | None = None, **more: Any) -> 
     """A running collector, stopped at the end."""
     folder = RunFolder.create(tmp_path, "run")
     with folder.recorder() as recorder:
-        settings = ObserverSettings("http://x", **{"requests_per_s": 200.0, **more})
+        settings = ObserverSettings(host="http://x", **{"kube_requests_per_s": 200.0, **more})
         plan = Plan("kfp", "http://x", {}, 1, 0, False)
         cluster = Cluster(
             observation(

@@ -100,7 +100,7 @@ def test_runs_are_created_watched_to_their_end_shut_down_and_deleted(plan, kube,
         return {each.object: each.reason for each in folder.records(Event) if each.kind == "Run"}
 
     with folder.recorder() as recorder:
-        observation = observed_by(folder, Journal(recorder), plan=watched, target=target, settings=ObserverSettings(plan.host, requests_per_s=100.0))  # fmt: skip
+        observation = observed_by(folder, Journal(recorder), plan=watched, target=target, settings=ObserverSettings(host=plan.host, kube_requests_per_s=100.0))  # fmt: skip
         watch, stop = open_collector(observation), threading.Event()
         thread = threading.Thread(target=watch.collect, args=(stop,))
         thread.start()

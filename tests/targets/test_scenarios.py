@@ -150,7 +150,10 @@ def test_a_platform_that_reads_numbers_as_doubles_gets_no_integer_beyond_them(ki
 
 
 def test_a_refused_value_is_named_with_its_place(tmp_path):
-    with pytest.raises(ConfigError, match=r"row 2, column tags: '\[NaN\]' can't be sent exactly: JSON has neither NaN"):
+    with pytest.raises(
+        ConfigError,
+        match=r"row 2, column tags: '\[NaN\]' is not a value that can be sent exactly: JSON has neither NaN",
+    ):
         read(tmp_path, "id,scenario_name,url,tags\n1,a,x,[NaN]\n")
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import yaml
 
 from harness.cli.loading.load import CONFIG
-from harness.collectors.collector import ObserverSettings
 from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.rights import RIGHTS
 from harness.collectors.source_health import UnreachableError
@@ -97,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     demand_free(arguments.runs_dir, run_name, overwrite=False)
     try:
-        api, of_context = connect(ObserverSettings("", kube_context=arguments.kube_context or None))
+        api, of_context = connect(arguments.kube_context or "")
     except UnreachableError as error:
         raise TargetUnreachableError(str(error), "check KUBECONFIG; --dry-run needs no cluster") from error
     test = _test(arguments, inputs, run_name, options, arguments.namespace or of_context or "default")

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         shown_at = latest_at(dumps)
         with folder.recorder() as recorder:
             journal = Journal(recorder, now=(lambda: shown_at) if shown_at else time.time_ns)
-            settings = ObserverSettings("")
+            settings = ObserverSettings(host="")
             counts = import_files(
                 Observation(folder=folder, plan=plan, target=target, settings=settings, journal=journal), dumps
             )

@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness import reading
-from harness.collectors.collector import ObserverSettings
 from harness.collectors.kubernetes import renewal
 from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.source_health import UnreachableError
@@ -34,7 +33,7 @@ def main(what: str, context: str, host: str = "") -> int:
     said = _Said()
     logging.getLogger().addHandler(said)
     try:
-        client, namespace = connect(ObserverSettings("", kube_context=context or None))
+        client, namespace = connect(context)
         if what == "service":
             print(find_service(client, KubeService.parse(host)))
             return ExitCode.OK

@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 
-from harness.collectors.collector import ObserverSettings
 from harness.collectors.kubernetes.kube_api import connect, listed
 from harness.collectors.kubernetes.pod.life import run_of
 from harness.collectors.source_health import UnreachableError
@@ -32,7 +31,7 @@ class EvictionApi:
         from kubernetes import client
 
         try:
-            connected, _ = connect(ObserverSettings("", kube_context=context))
+            connected, _ = connect(context or "")
         except UnreachableError as error:
             raise TargetUnreachableError(str(error), "set KUBECONFIG, or give --kube-context") from error
         self._core: Any = client.CoreV1Api(connected)

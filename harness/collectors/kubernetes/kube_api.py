@@ -45,7 +45,7 @@ class KubeApi:
         self._client: Any = None
         self._context_namespace = ""
         self._streams: set[Stream] = set()
-        self._spacing_s = 1.0 / settings.requests_per_s
+        self._spacing_s = 1.0 / settings.kube_requests_per_s
         self._next_s = 0.0
         if settings.kube_context:  # report a mistyped name now; other failures do not prevent the start
             with suppress(UnreachableError):
@@ -151,7 +151,7 @@ class KubeApi:
             return self._client
 
     def _connect(self) -> tuple[Any, str]:
-        return connect(self._settings)
+        return connect(self._settings.kube_context, self._settings.kubeconfig)
 
 
 class Stream:
@@ -190,8 +190,8 @@ class Stream:
             return  # it has already ended
 
 
-def connect(settings: ObserverSettings) -> tuple[Any, str]:
-    """The official client's connection, and the context's namespace.
+def connect(kube_context: str = "", kubeconfig: str | None = None) -> tuple[Any, str]:
+    """The official client's connection, and the namespace of the context ("": the current one).
 
     Raises:
         ConfigError: the kubeconfig has no context of the given name.
@@ -202,21 +202,21 @@ def connect(settings: ObserverSettings) -> tuple[Any, str]:
     from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION, KubeConfigLoader, KubeConfigMerger
 
     # The client would take the variable as it was when its package was imported.
-    kubeconfig = settings.kubeconfig or environment.kubeconfig()
+    path = kubeconfig or environment.kubeconfig()
     try:
-        contexts, current = config.list_kube_config_contexts(kubeconfig)
+        contexts, current = config.list_kube_config_contexts(path)
     except (ConfigException, OSError, ValueError, TypeError) as error:
-        if settings.kubeconfig or settings.kube_context:
+        if kubeconfig or kube_context:
             raise UnreachableError(f"the kubeconfig can't be used: {error}") from error
         return _in_cluster(client, config, ConfigException, error)
-    named = next((context for context in contexts if context["name"] == settings.kube_context), None)
-    if settings.kube_context and named is None:
+    named = next((context for context in contexts if context["name"] == kube_context), None)
+    if kube_context and named is None:
         names = ", ".join(str(context["name"]) for context in contexts)
-        raise ConfigError(f"the kubeconfig has no context '{settings.kube_context}'", f"contexts are: {names}")
+        raise ConfigError(f"the kubeconfig has no context '{kube_context}'", f"contexts are: {names}")
     configuration = client.Configuration()
     try:
-        read = KubeConfigMerger(kubeconfig or KUBE_CONFIG_DEFAULT_LOCATION).config
-        renewal.use(KubeConfigLoader(read, active_context=settings.kube_context or None), configuration)
+        read = KubeConfigMerger(path or KUBE_CONFIG_DEFAULT_LOCATION).config
+        renewal.use(KubeConfigLoader(read, active_context=kube_context or None), configuration)
     except (ConfigException, OSError, ValueError, TypeError) as error:
         raise UnreachableError(f"the kubeconfig can't be used: {error}") from error
     return client_of(configuration), str(((named or current).get("context") or {}).get("namespace") or "")

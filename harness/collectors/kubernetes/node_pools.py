@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from harness.collectors.collector import ObserverSettings
 from harness.collectors.kubernetes.kube_api import connect, listed
 from harness.collectors.kubernetes.nodes import node_of
 from harness.collectors.kubernetes.pod.life import WORKFLOW, run_of, task_of
@@ -29,7 +28,7 @@ class NodePools:
         from kubernetes import client
 
         try:
-            connected, _ = connect(ObserverSettings("", kube_context=context))
+            connected, _ = connect(context or "")
         except UnreachableError as error:
             raise ConfigError(str(error), "set KUBECONFIG, or give --kube-context") from error
         self._core: Any = client.CoreV1Api(connected)

@@ -216,7 +216,7 @@ def open_collector(observation: Observation) -> Prometheus | None:
     settings = observation.settings
     if not settings.prometheus:
         return None
-    wanted = names() if settings.profiles is None else settings.profiles
+    wanted = settings.metric_profiles or names()
     profiles = [load(name, settings.platform_namespaces, settings.own_namespaces) for name in wanted]
     exchange = observation.connect("prometheus", settings.prometheus, Credentials(token=settings.prometheus_token))
     return Prometheus(observation, PrometheusApi(exchange), profiles)

@@ -98,7 +98,7 @@ def open_collector(observation: Observation) -> StoreProbe | None:
     Raises:
         ConfigError: its endpoint is not an address.
     """
-    bucket = observation.settings.store_probe
+    bucket = observation.settings.bucket
     if bucket is None:
         return None
     s3 = S3(bucket, observation.connect("s3", bucket.endpoint), observation.journal.now)

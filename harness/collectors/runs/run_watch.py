@@ -42,7 +42,7 @@ class HostApi(KubeApi):
         if is_kube_service(settings.host):
             return self._through_proxy()
         configuration = client.Configuration(host=settings.host.rstrip("/"))
-        configuration.verify_ssl = settings.verify_tls
+        configuration.verify_ssl = settings.verify_platform
         credentials = settings.credentials
         configuration.ssl_ca_cert = credentials.authorities or None
         configuration.cert_file, configuration.key_file = credentials.certificate or None, credentials.key or None

@@ -43,6 +43,7 @@ class Port:
     name: str
     data_type: str
     required: bool
+    default: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Transformation:
             if wiring["adapter_id"] == DIRECT:
                 filters = wiring["filters"]
                 required = port.required and "value" not in filters
-                yield Input(port.name, _type_of(port, wiring), required, filters.get("value"))
+                yield Input(port.name, _type_of(port, wiring), required, filters.get("value", port.default))
             else:
                 yield from _variable(port.name, wiring)
         for wiring in self.wiring["output_wirings"]:
@@ -141,7 +142,7 @@ def _ports(given: Any, type_key: str) -> Iterator[Port]:
     for each in given or ():
         if each.get("name"):
             optional = type_key == "data_type" and each.get("type") == "OPTIONAL"
-            yield Port(str(each["name"]), str(each.get(type_key) or "ANY").upper(), not optional)
+            yield Port(str(each["name"]), str(each.get(type_key) or "ANY").upper(), not optional, each.get("value"))
 
 
 def _completed(found: Transformation, where: str) -> Wiring:

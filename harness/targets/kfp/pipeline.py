@@ -1,7 +1,7 @@
 """Compiled pipelines (KFP IR): their inputs, and how caching is switched off for a load test. Never imports the SDK."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from harness.model.text.redaction import HIDDEN, Redaction
 from harness.prepare.changes import PLATFORM_PATH, disable_caching, prepared
 from harness.prepare.settings import Settings
 from harness.prepare.steps import tasks_of
-from harness.targets.scenarios import Input, InputType
+from harness.targets.scenarios import Input, InputType, as_cell, typed
 
-_HINT = "compile the pipeline with kfp 2: kfp dsl compile --py pipeline.py --output pipeline.yaml"
+HINT = "compile the pipeline with kfp 2: kfp dsl compile --py pipeline.py --output pipeline.yaml"
+_OLD_TYPES = {"STRING": InputType.STRING, "INT": InputType.INTEGER, "DOUBLE": InputType.DOUBLE}  # IR before 2.0
 _PARAMETERS = frozenset({"parameters", "parameterValues"})
 # Keys that distinguish a parameter's declaration, or the source of its value, from a value that is itself a struct.
 _IR_KEYS = frozenset({"parameterType", "runtimeValue", "componentInputParameter", "taskOutputParameter"})
@@ -48,7 +49,7 @@ def read_pipeline(path: Path, changes: Sequence[Settings] = (), *, keep_caching:
         ConfigError: no such file, not compiled IR, or it can't be changed so.
     """
     original, before = read_ir(path)
-    with reading.structured(path, _HINT):
+    with reading.structured(path, HINT):
         documents = before
         for settings in changes:
             documents = prepared(documents, settings)
@@ -70,21 +71,21 @@ def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
     Raises:
         ConfigError: no such file, or not compiled IR.
     """
-    with reading.readable(f"the pipeline file {path}", _HINT):
+    with reading.readable(f"the pipeline file {path}", HINT):
         text = reading.read_bytes(path)
     if path.suffix == ".py":
-        raise ConfigError(f"{path} is Python source, not a compiled pipeline", _HINT)
+        raise ConfigError(f"{path} is Python source, not a compiled pipeline", HINT)
     try:
         documents = [each for each in reading.parse_yaml(text, path) if each is not None]
     except ConfigError as error:
-        raise ConfigError(f"{error.message}, so not a compiled pipeline", _HINT) from error
+        raise ConfigError(f"{error.message}, so not a compiled pipeline", HINT) from error
     spec = documents[0] if documents else None
     if not _is_ir(spec):
         found = " (it is an Argo Workflow, the output of KFP v1)" if _is_argo(spec) else ""
-        raise ConfigError(f"{path} is not a compiled pipeline{found}", _HINT)
+        raise ConfigError(f"{path} is not a compiled pipeline{found}", HINT)
     for number, each in enumerate(documents[1:], 2):
         if not _is_platform(each):
-            raise ConfigError(f"{path}, document {number} is not a platform spec, as kfp-kubernetes makes them", _HINT)
+            raise ConfigError(f"{path}, document {number} is not a platform spec, as kfp-kubernetes makes them", HINT)
     return text, documents
 
 
@@ -111,27 +112,48 @@ def inputs_of(where: str, spec: Mapping[str, Any]) -> tuple[Input, ...]:
     """The parameters of a compiled pipeline; `where` names the pipeline in errors.
 
     Raises:
-        ConfigError: it needs artifacts as inputs, which a scenario can't hold.
+        ConfigError: it needs artifacts as inputs, which a scenario can't hold, or declares a parameter wrongly.
     """
-    definitions = spec.get("root", {}).get("inputDefinitions", {})
-    artifacts = [name for name, given in definitions.get("artifacts", {}).items() if not given.get("isOptional")]
-    if artifacts:
-        raise ConfigError(
-            f"{where} needs {'artifacts' if len(artifacts) > 1 else 'an artifact'} as input: {', '.join(artifacts)}",
-            "scenarios hold values, not artifacts: pass a URI and import it in the pipeline with dsl.importer",
-        )
-    return tuple(_parameters(definitions.get("parameters", {})))
+    with reading.structured(where, HINT):
+        definitions = spec.get("root", {}).get("inputDefinitions") or {}
+        artifacts = [
+            name for name, given in (definitions.get("artifacts") or {}).items() if not given.get("isOptional")
+        ]
+        if artifacts:
+            needed = f"{'artifacts' if len(artifacts) > 1 else 'an artifact'} as input: {', '.join(artifacts)}"
+            raise ConfigError(
+                f"{where} needs {needed}",
+                "scenarios hold values, not artifacts: pass a URI and import it in the pipeline with dsl.importer",
+            )
+        parameters = (definitions.get("parameters") or {}).items()
+        return tuple(_input(where, str(name), given) for name, given in parameters if not _is_filled_in(given))
 
 
-def _parameters(definitions: Mapping[str, Any]) -> Iterator[Input]:
-    for name, given in definitions.items():
-        try:
-            kind = InputType(given.get("parameterType", "STRING"))
-        except ValueError:
-            continue  # filled in by the platform, such as TASK_FINAL_STATUS
-        required = not given.get("isOptional") and "defaultValue" not in given
-        # KFP reads parameters into google.protobuf.Value, whose numbers are doubles.
-        yield Input(name, kind, required, given.get("defaultValue"), as_double=True)
+def _is_filled_in(given: Mapping[str, Any]) -> bool:
+    """Whether the platform gives the value."""
+    return str(given.get("parameterType")).startswith("TASK_")
+
+
+def _input(where: str, name: str, given: Mapping[str, Any]) -> Input:
+    kind = _OLD_TYPES.get(str(given.get("type"))) or given.get("parameterType", "STRING")
+    if kind not in set(InputType):
+        types = f"types are: {', '.join(InputType)}"
+        raise ConfigError(f"{where}: the pipeline's input '{name}' has the unknown type {kind}", types)
+    wanted = InputType(kind)
+    required = not given.get("isOptional") and "defaultValue" not in given
+    try:
+        default = _value(given["defaultValue"], wanted) if "defaultValue" in given else None
+        choices = tuple(as_cell(_value(each, wanted)) for each in given.get("literals") or ())
+    except ValueError:
+        what = f"the default of the pipeline's input '{name}' is not {wanted.wording}"
+        raise ConfigError(f"{where}: {what}", "compile the pipeline again") from None
+    # KFP reads parameters into google.protobuf.Value, whose numbers are doubles.
+    return Input(name, wanted, required, default, as_double=True, choices=choices)
+
+
+def _value(given: Any, kind: InputType) -> object:
+    """A value of the IR, which keeps every number as a double, as one of its type."""
+    return typed(as_cell(int(given) if kind is InputType.INTEGER else given), kind)
 
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:

@@ -37,7 +37,9 @@ def test_a_sample_is_recorded_once_and_pods_that_are_gone_are_forgotten(tmp_path
     folder = RunFolder.create(tmp_path, "r")
     with Served(answer) as cluster, folder.recorder() as recorder:
         plan = plan_observation("kfp", "", {}, 0)
-        settings = ObserverSettings("", kubeconfig=kubeconfig(tmp_path / "config", cluster.url), resources_every_s=0.0)
+        settings = ObserverSettings(
+            host="", kubeconfig=kubeconfig(tmp_path / "config", cluster.url), resources_every_s=0.0
+        )
         MetricsServer(
             observation(folder, Journal(recorder), plan=plan, target=KfpTarget(plan.target_options), settings=settings)
         ).collect(stop)  # fmt: skip

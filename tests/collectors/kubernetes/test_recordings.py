@@ -112,7 +112,7 @@ def test_a_final_dump_has_the_same_failures_and_both_apis_the_same_events(tmp_pa
         with folder.recorder() as recorder:
             target = KfpTarget(plan.target_options)
             import_files(
-                observation(folder, Journal(recorder), plan=plan, target=target, settings=ObserverSettings("")),
+                observation(folder, Journal(recorder), plan=plan, target=target, settings=ObserverSettings(host="")),
                 read_files([dump]),
             )
         told.append({(e.object, e.reason, e.message, e.at, e.count) for e in folder.records(Event) if e.kind == "Pod"})

@@ -71,7 +71,7 @@ def playing(
     with Served(script) as server, folder.recorder() as recorder:
         journal = Journal(recorder)
         settings = ObserverSettings(
-            "http://x", kubeconfig=kubeconfig(tmp_path / "config", server.url), requests_per_s=1000
+            host="http://x", kubeconfig=kubeconfig(tmp_path / "config", server.url), kube_requests_per_s=1000
         )
         api = KubeApi(settings, journal)
         reflector = Reflector(
@@ -199,7 +199,7 @@ def test_changes_before_the_end_are_still_reported(tmp_path: Path) -> None:
     stop = threading.Event()
     with Served(answer) as server, folder.recorder() as recorder:
         journal = Journal(recorder)
-        api = KubeApi(ObserverSettings("http://x", kubeconfig=kubeconfig(tmp_path / "c", server.url)), journal)
+        api = KubeApi(ObserverSettings(host="http://x", kubeconfig=kubeconfig(tmp_path / "c", server.url)), journal)
         reflector = Reflector(
             api,
             "/x",
@@ -227,7 +227,7 @@ class TestAccess:
         ):
             config = tmp_path / "c"
             kubeconfig(config, server.url, token="old-token")
-            api = KubeApi(ObserverSettings("http://x", kubeconfig=str(config)), Journal(recorder))
+            api = KubeApi(ObserverSettings(host="http://x", kubeconfig=str(config)), Journal(recorder))
             api._connected()
             kubeconfig(config, server.url, token="new-token")
             assert api.get("/version") == {"ok": 1}
@@ -240,7 +240,7 @@ class TestAccess:
             RunFolder.create(tmp_path, "r").recorder() as recorder,
         ):
             api = KubeApi(
-                ObserverSettings("http://x", kubeconfig=kubeconfig(tmp_path / "c", server.url)), Journal(recorder)
+                ObserverSettings(host="http://x", kubeconfig=kubeconfig(tmp_path / "c", server.url)), Journal(recorder)
             )
             with pytest.raises(UnreachableError, match="GET /api/v1/nodes: 403 nodes is forbidden") as caught:
                 api.get("/api/v1/nodes")
@@ -248,7 +248,7 @@ class TestAccess:
 
     def test_a_missing_kubeconfig_is_reported(self, tmp_path: Path) -> None:
         with RunFolder.create(tmp_path, "r").recorder() as recorder:
-            api = KubeApi(ObserverSettings("http://x", kubeconfig="/does/not/exist"), Journal(recorder))
+            api = KubeApi(ObserverSettings(host="http://x", kubeconfig="/does/not/exist"), Journal(recorder))
             with pytest.raises(UnreachableError, match="the kubeconfig can't be used"):
                 api.get("/version")
 
@@ -258,14 +258,14 @@ class TestAccess:
         self, tmp_path: Path, given: dict[str, Any], refused: AbstractContextManager[Any]
     ) -> None:
         known = {"kubeconfig": kubeconfig(tmp_path / "c", "http://127.0.0.1:1")}
-        settings = ObserverSettings("http://x", kube_context="prod", **(known | given))
+        settings = ObserverSettings(host="http://x", kube_context="prod", **(known | given))
         with RunFolder.create(tmp_path, "r").recorder() as recorder, refused:
             KubeApi(settings, Journal(recorder))
 
     def test_an_unreachable_server_is_reported_with_its_address(self, tmp_path: Path) -> None:
         with RunFolder.create(tmp_path, "r").recorder() as recorder:
             api = KubeApi(
-                ObserverSettings("http://x", kubeconfig=kubeconfig(tmp_path / "c", "http://127.0.0.1:1")),
+                ObserverSettings(host="http://x", kubeconfig=kubeconfig(tmp_path / "c", "http://127.0.0.1:1")),
                 Journal(recorder),
             )
             with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:1 does not answer"):

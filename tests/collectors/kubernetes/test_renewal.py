@@ -73,13 +73,13 @@ def test_the_plugin_runs_once_for_many_requests_with_a_token_of_a_minute_and_the
                "interactiveMode": "Never"}  # fmt: skip
     with Served(lambda _path, _query: (200, {})) as server, RunFolder.create(tmp_path, "r").recorder() as recorder:
         config = kubeconfig(tmp_path / "config", server.url, user={"exec": command})
-        settings = ObserverSettings("", kubeconfig=config, requests_per_s=1000.0)
+        settings = ObserverSettings(host="", kubeconfig=config, kube_requests_per_s=1000.0)
         api = KubeApi(settings, Journal(recorder))
         for _ in range(10):
             api.get("/version")
         assert server.tokens == ["Bearer t0ken"] * 10
         assert calls.read_text() == "x"
-        found = access(*connect(settings))
+        found = access(*connect(kubeconfig=config))
         assert (found.token, found.token_expires_s) == ("t0ken", expires.timestamp())
         monkeypatch.setenv("KUBECONFIG", config)
         assert account.main("token", "x") == 0
@@ -95,5 +95,5 @@ def test_a_provider_of_the_kubeconfig_is_not_asked_and_its_expired_token_is_name
         user = {"auth-provider": {"name": "oidc", "config": given}}
         config = kubeconfig(tmp_path / "config", server.url, user=user)
         with pytest.raises(UnreachableError, match="auth-provider has expired; any kubectl command renews it"):
-            connect(ObserverSettings("", kubeconfig=config))
+            connect(kubeconfig=config)
         assert server.asked == []

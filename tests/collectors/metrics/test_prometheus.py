@@ -215,7 +215,7 @@ def test_nothing_before_the_test_is_asked_for_and_the_first_windows_begin_with_i
         return 200, {"status": "success", "data": {"resultType": "matrix", "result": []}}
 
     with Served(answer) as served, RunFolder(tmp_path).recorder() as recorder:
-        about = observation(tmp_path, recorder, prometheus=served.url, scrape_every_s=15.0, profiles=("argo",))
+        about = observation(tmp_path, recorder, prometheus=served.url, scrape_every_s=15.0, metric_profiles=("argo",))
         started_s = (time.time_ns() // 10**9 - 120) // 15 * 15
         collector = prometheus.open_collector(replace(about, plan=replace(about.plan, started_at=started_s * 10**9)))
         assert collector is not None

@@ -26,7 +26,7 @@ class Scene:
     def __init__(self, path: Path, host: str, mode: str = "backend") -> None:
         self.folder = RunFolder.create(path, "run")
         plan = Plan("hetida", host, {}, 100, 0, False, target_options={"mode": mode})
-        settings = ObserverSettings(host, credentials=Credentials(TOKEN), answer_timeout_s=2.0)
+        settings = ObserverSettings(host=host, credentials=Credentials(TOKEN), answer_timeout_s=2.0)
         self.journal = Journal(self.folder.recorder())
         target = HetidaTarget({"mode": mode}, host)
         probes = open_collector(observation(self.folder, self.journal, plan=plan, target=target, settings=settings))

@@ -24,7 +24,7 @@ class Scene:
     def __init__(self, path: Path, endpoint: str, secret: str = SECRET) -> None:
         environment = {**ENVIRONMENT, "AWS_SECRET_ACCESS_KEY": secret, "AWS_ENDPOINT_URL": endpoint}
         bucket = Bucket.parse("s3://mlpipeline/v2/probes", environment)
-        settings = ObserverSettings("http://x", store_probe=bucket, connect_timeout_s=1.0, answer_timeout_s=2.0)
+        settings = ObserverSettings(host="http://x", bucket=bucket, connect_timeout_s=1.0, answer_timeout_s=2.0)
         self.folder = RunFolder.create(path, "run")
         probe = open_collector(observation(self.folder, settings=settings))
         assert isinstance(probe, StoreProbe)

@@ -50,7 +50,7 @@ def observed(tmp_path, *names, readable=True):
             recorder.write(Submission(seq, f"s{seq}", run, *at, Outcome.ACCEPTED, run, 0, 200, None))
     target = KfpTarget({"experiment_id": "e"}, since=START_AT)
     recorder = folder.recorder()
-    observation = observed_by(folder, Journal(recorder, now=lambda: START_AT + 900 * 10**9), plan=plan, target=target, settings=ObserverSettings("http://127.0.0.1:8888"))  # fmt: skip
+    observation = observed_by(folder, Journal(recorder, now=lambda: START_AT + 900 * 10**9), plan=plan, target=target, settings=ObserverSettings(host="http://127.0.0.1:8888"))  # fmt: skip
     stop = threading.Event()
     stop.set()
     listing = RunListing(observation, target, exchange, clock=lambda: 0.0)

@@ -39,7 +39,7 @@ def server():
 
 
 def settings(server, token="abc"):
-    return ObserverSettings(server.url, credentials=Credentials(token), requests_per_s=1000.0)
+    return ObserverSettings(host=server.url, credentials=Credentials(token), kube_requests_per_s=1000.0)
 
 
 def test_options_of_lists_have_the_servers_names_and_the_token_is_sent(server, small_journal):

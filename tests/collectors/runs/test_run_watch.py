@@ -23,7 +23,7 @@ def observed(tmp_path):
     folder = RunFolder.create(tmp_path, "run", exactly=True)
     folder.write_plan(plan)
     with folder.recorder() as recorder:
-        yield observation(folder, Journal(recorder, now=lambda: NOW), plan=plan, target=argo.from_plan(plan), settings=ObserverSettings("http://h"))  # fmt: skip
+        yield observation(folder, Journal(recorder, now=lambda: NOW), plan=plan, target=argo.from_plan(plan), settings=ObserverSettings(host="http://h"))  # fmt: skip
 
 
 class Watch(RunWatch):

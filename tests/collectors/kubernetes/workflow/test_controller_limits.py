@@ -112,7 +112,7 @@ class Recorded:
     def __init__(self, kubeconfig, path):
         self.folder = RunFolder(path)
         self.journal = Journal(self.folder.recorder(), now=lambda: at(100))
-        self.api = KubeApi(ObserverSettings("", kubeconfig=str(kubeconfig)), self.journal)
+        self.api = KubeApi(ObserverSettings(host="", kubeconfig=str(kubeconfig)), self.journal)
 
     def of(self, platform, own):
         before = len(list(self.folder.records(Event)))
