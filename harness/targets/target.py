@@ -252,6 +252,28 @@ class DescribesTasks(Protocol):
 
 
 @runtime_checkable
+class LabelsPods(Protocol):
+    """The pods of its runs are not those of Argo's workflows.
+
+    Attributes:
+        pod_label: the label that all of them have.
+    """
+
+    pod_label: str
+
+
+@runtime_checkable
+class RunsInService(Protocol):
+    """A service executes the runs, and no pods of their own do.
+
+    Attributes:
+        replica_pods: a part of the names of its pods, and of no others.
+    """
+
+    replica_pods: str
+
+
+@runtime_checkable
 class HasServices(Protocol):
     """The platform consists of services whose health can be probed."""
 

@@ -15,7 +15,7 @@ from harness.collectors.kubernetes.pod.others import OtherPods
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.kubernetes.quotas import EVERY_S, SOURCE, Quotas
 from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
-from harness.collectors.kubernetes.replicas import Replicas, has_replicas
+from harness.collectors.kubernetes.replicas import Replicas
 from harness.collectors.kubernetes.workflow.controller_limits import ControllerArguments, record_limits
 from harness.collectors.kubernetes.workflow.reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflow.watch import KIND as WORKFLOW_KIND
@@ -24,6 +24,7 @@ from harness.collectors.source_health import Polling, SourceHealth, UnreachableE
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import NOT_REACHABLE, PLATFORM, VERSION
 from harness.model.records import Event, Node
+from harness.targets.target import RunsInService
 
 _NOT_FOUND, _FORBIDDEN = 404, 403
 _VERSION = "/version"
@@ -48,7 +49,7 @@ class Cluster:
         recorded = observation.folder.records(Event)
         phases = ((event.object, event.reason) for event in recorded if event.kind == WORKFLOW_KIND)
         self._workflows = Workflows(journal, since, phases)
-        self._replicas = Replicas(journal, observation.plan.target, self._nodes.known)
+        self._replicas = Replicas(journal, observation.target, self._nodes.known)
         self._controller = ControllerArguments(journal)
         self._others = OtherPods(journal, since, observation.settings.platform_namespaces)
         self._events = Events(
@@ -100,7 +101,7 @@ class Cluster:
             return LiveObserver(kubernetes=self._problem) if self._problem else None
         if not all(reflector.looked for reflector in self._reflectors):
             return None
-        own_pods = not has_replicas(self._observation.plan.target)
+        own_pods = not isinstance(self._observation.target, RunsInService)
         counted = self._nodes.of_steps(self._pods.step_hosts) if own_pods else self._nodes.of_all()
         return LiveObserver(
             ready_nodes=counted[0] if counted else None,
@@ -159,7 +160,7 @@ class Cluster:
         platform = settings.platform_namespaces
         own = settings.own_namespaces or (self._api.context_namespace,)
         namespaces = tuple(dict.fromkeys(name for name in (*own, *platform) if name))
-        label = label_of(self._observation.plan.target)
+        label = label_of(self._observation.target)
         steps, others = {"labelSelector": label}, {"labelSelector": f"!{label}"}
         events = self._paths("/api/v1", "events", (*namespaces, _CLUSTER_EVENTS))
         self._workflow_reflectors = [

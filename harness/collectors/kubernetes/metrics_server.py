@@ -7,13 +7,14 @@ from typing import Any
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.pod.life import label_of
-from harness.collectors.kubernetes.replicas import has_replicas, is_replica
+from harness.collectors.kubernetes.replicas import is_replica
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.source_health import Polling, SourceHealth, UnreachableError
 from harness.model.live.observer import LiveObserver
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, POD_CPU_CORES, POD_MEMORY_BYTES
 from harness.model.records import Sample
 from harness.model.units import parse_quantity
+from harness.targets.target import RunsInService
 
 _API = "/apis/metrics.k8s.io/v1beta1"
 _NOT_FOUND, _FORBIDDEN = 404, 403
@@ -30,7 +31,7 @@ class MetricsServer:
         every_s = observation.settings.resources_every_s
         self._polling = Polling(SourceHealth("metrics-server", observation.journal), self._read, every_s)
         namespace = observation.settings.namespace
-        self._target = observation.plan.target
+        self._target = observation.target
         self._path = f"{_API}/namespaces/{namespace}/pods" if namespace else f"{_API}/pods"
         # When the newest sample of each object was taken (UTC ns), of the latest look: who is gone is forgotten.
         self._newest: dict[str, dict[_Key, int]] = {"node": {}, "pod": {}}
@@ -58,7 +59,7 @@ class MetricsServer:
 
     def _pods(self) -> Iterable[Mapping[str, Any]]:
         """The runs' pods; where a service executes the runs, its replicas."""
-        if not has_replicas(self._target):
+        if not isinstance(self._target, RunsInService):
             return self._items(self._path, labelSelector=label_of(self._target))
         return (pod for pod in self._items(self._path) if is_replica(self._target, str(pod["metadata"]["name"])))
 

@@ -8,20 +8,14 @@ from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.model.phases import REPLICA_WORKERS
 from harness.model.records import Node, Sample
+from harness.targets.target import RunsInService, Target
 
-_NAMED = {"hetida": "runtime"}  # target → what the names of its service's pods contain
 _FEWEST = 2  # workers that gunicorn's image starts by default, on however few cores
 
 
-def is_replica(target: str, pod: str) -> bool:
+def is_replica(target: Target, pod: str) -> bool:
     """Whether a pod of this name belongs to the service that executes the target's runs."""
-    part = _NAMED.get(target)
-    return part is not None and part in pod
-
-
-def has_replicas(target: str) -> bool:
-    """Whether a service executes the target's runs, and no pods of their own do."""
-    return target in _NAMED
+    return isinstance(target, RunsInService) and target.replica_pods in pod
 
 
 def workers_of(spec: Mapping[str, Any], cores: float | None) -> int | None:
@@ -56,7 +50,7 @@ def _number(text: object) -> float | None:
 class Replicas:
     """Takes in the pods of the target's service; records how many workers each has: 0 once it runs no longer."""
 
-    def __init__(self, journal: Journal, target: str, nodes: Mapping[str, Node]) -> None:
+    def __init__(self, journal: Journal, target: Target, nodes: Mapping[str, Node]) -> None:
         self._journal = journal
         self._target = target
         self._nodes = nodes

@@ -18,7 +18,7 @@ from harness.model.scenario import Scenario
 from harness.targets.command import demand_processes, run_process
 from harness.targets.completed_run import CompletedRun
 from harness.targets.dask_tenants.kube import KubeTenants
-from harness.targets.dask_tenants.objects import Recipe, resources_of
+from harness.targets.dask_tenants.objects import CLUSTER, Recipe, resources_of
 from harness.targets.scenarios import Input, InputType, as_cell
 from harness.targets.target import PROCESSES, Prepared, SetUp
 
@@ -82,6 +82,8 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "DaskTenants | KubeTe
 
 class DaskTenants:
     """Sessions of tenants; each may take `time_limit_s` seconds."""
+
+    pod_label = CLUSTER
 
     def __init__(self, time_limit_s: float) -> None:
         self._time_limit_s = time_limit_s

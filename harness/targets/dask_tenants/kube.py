@@ -71,6 +71,8 @@ class KubeTenants:
         pause: lets others run for a number of seconds.
     """
 
+    pod_label = CLUSTER
+
     def __init__(
         self,
         recipe: Recipe,

@@ -139,6 +139,7 @@ class HetidaTarget:
     """
 
     submits_ahead = True
+    replica_pods = "runtime"
 
     def __init__(self, options: Mapping[str, str], host: str, package: bytes | None = None) -> None:
         self._options = options

@@ -6,11 +6,16 @@ from typing import Any
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.replicas import Replicas, has_replicas, is_replica, workers_of
+from harness.collectors.kubernetes.replicas import Replicas, is_replica, workers_of
 from harness.model import Node, Sample
 from harness.model.phases import REPLICA_WORKERS
 from harness.store import RunFolder
+from harness.targets.hetida import HetidaTarget
+from harness.targets.kfp import KfpTarget
+from harness.targets.target import RunsInService
 from tests.support.manifests import at
+
+HETIDA = HetidaTarget({}, "http://x")
 
 NODES = {"a": Node("a", "pool", 0, 0, None, 3.86, 8e9)}
 
@@ -47,15 +52,15 @@ def test_a_pod_without_settings_has_as_many_workers_as_its_machine_cores(odd):
 
 
 def test_replicas_are_known_by_name_and_only_of_a_service_that_executes():
-    assert is_replica("hetida", "hetida-designer-runtime-7d9c-x2x4q")
-    assert not is_replica("hetida", "hetida-designer-backend-7d9c-x2x4q")
-    assert not is_replica("kfp", "hetida-designer-runtime-7d9c-x2x4q")
-    assert [has_replicas(target) for target in ("hetida", "kfp", "argo")] == [True, False, False]
+    assert is_replica(HETIDA, "hetida-designer-runtime-7d9c-x2x4q")
+    assert not is_replica(HETIDA, "hetida-designer-backend-7d9c-x2x4q")
+    assert not is_replica(KfpTarget({}), "hetida-designer-runtime-7d9c-x2x4q")
+    assert isinstance(HETIDA, RunsInService)
 
 
 def test_workers_are_recorded_once_a_replica_runs_and_0_once_it_has_gone(tmp_path: Path):
     folder = RunFolder(tmp_path)
-    replicas = Replicas(Journal(folder.recorder(), now=lambda: at(7)), "hetida", NODES)
+    replicas = Replicas(Journal(folder.recorder(), now=lambda: at(7)), HETIDA, NODES)
 
     def see(change: str, phase: str, name: str = "runtime-1", node: str = "a") -> None:
         status = {"status": {"phase": phase}}

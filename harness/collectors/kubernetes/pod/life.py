@@ -26,15 +26,15 @@ from harness.model.argo.nodes import task_of_node
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, SIDECARS, STARTING, STORING, UNSCHEDULABLE
 from harness.model.records import Event, Span
 from harness.reasons import stated
+from harness.targets.dask_tenants.objects import CLUSTER, COMPONENT
+from harness.targets.target import LabelsPods, Target
 
-DASK_CLUSTER, _DASK_COMPONENT = "dask.org/cluster-name", "dask.org/component"
 WORKFLOW = "workflows.argoproj.io/workflow"
 RUN_ID = "pipeline/runid"
 NODE_NAME = "workflows.argoproj.io/node-name"
-LABELS = (RUN_ID, WORKFLOW, DASK_CLUSTER, _DASK_COMPONENT)  # that are read here
+LABELS = (RUN_ID, WORKFLOW, CLUSTER, COMPONENT)  # that are read here
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _SERVING = frozenset({"scheduler", "worker"})  # components of Dask clusters that others compute with
-_DASK = "dask_tenants"  # the target whose runs are Dask clusters
 _OWN = ("main", "wait")  # containers of a step; others are injected
 _BLOCKED_NS = 60 * 10**9  # what is stated once may pass: a secret that is created a moment later
 _UNNAMED = "untolerated taint(s)"  # as schedulers from Kubernetes 1.35 on write, without the taints
@@ -52,12 +52,12 @@ STUCK = frozenset(
 def run_of(manifest: Mapping[str, Any]) -> str:
     """The id of the run that a pod works for: KFP's run id, Argo's workflow, or a Dask cluster; "" for other pods."""
     labels = manifest["metadata"].get("labels") or {}
-    return str(labels.get(RUN_ID) or labels.get(WORKFLOW) or labels.get(DASK_CLUSTER) or "")
+    return str(labels.get(RUN_ID) or labels.get(WORKFLOW) or labels.get(CLUSTER) or "")
 
 
-def label_of(target: str) -> str:
+def label_of(target: Target) -> str:
     """The label that all pods of a target's runs have."""
-    return DASK_CLUSTER if target == _DASK else WORKFLOW
+    return target.pod_label if isinstance(target, LabelsPods) else WORKFLOW
 
 
 def task_of(manifest: Mapping[str, Any]) -> str:
@@ -67,8 +67,8 @@ def task_of(manifest: Mapping[str, Any]) -> str:
     """
     metadata = manifest["metadata"]
     labels = metadata.get("labels") or {}
-    if DASK_CLUSTER in labels:
-        return str(labels.get(_DASK_COMPONENT) or metadata["name"])
+    if CLUSTER in labels:
+        return str(labels.get(COMPONENT) or metadata["name"])
     workflow = str(labels.get(WORKFLOW, ""))
     path = str((metadata.get("annotations") or {}).get(NODE_NAME, ""))
     return task_of_node(path, workflow) if path else str(metadata["name"])
@@ -121,7 +121,7 @@ class PodLife:
         """A life with what the manifest's metadata hold."""
         metadata = manifest["metadata"]
         created = stamp(metadata.get("creationTimestamp")) or Stamp(0, 1.0)
-        serves = (metadata.get("labels") or {}).get(_DASK_COMPONENT) in _SERVING
+        serves = (metadata.get("labels") or {}).get(COMPONENT) in _SERVING
         return cls(str(metadata["name"]), run_of(manifest), task_of(manifest), created, serves=serves)
 
     def see(self, manifest: Mapping[str, Any], now_at: int) -> None:

@@ -12,6 +12,8 @@ from harness.collectors.kubernetes.pod.life import PodLife, label_of, run_of, ta
 from harness.collectors.kubernetes.timestamps import Stamp, settled
 from harness.model import Span
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, SERVING, STARTING, STORING, UNSCHEDULABLE
+from harness.targets.dask_tenants import DaskTenants
+from harness.targets.kfp import KfpTarget
 from tests.support.kube_stories import DONE, NODE, PULLED, SCHEDULED, STORY, UNFIT
 from tests.support.manifests import RUN, WF, at, condition, ended, event, pod, running, waiting
 
@@ -270,5 +272,5 @@ def test_the_pods_of_a_dask_cluster_work_for_its_run_and_only_the_stage_computes
 
 
 def test_the_label_of_the_pods_depends_on_the_target() -> None:
-    assert label_of("dask_tenants") == "dask.org/cluster-name"
-    assert label_of("kfp") == label_of("argo") == "workflows.argoproj.io/workflow"
+    assert label_of(DaskTenants(1.0)) == "dask.org/cluster-name"
+    assert label_of(KfpTarget({})) == "workflows.argoproj.io/workflow"
