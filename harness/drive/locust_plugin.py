@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from harness.drive import locust_log
 from harness.drive.conclusion import fail_on_listener_error, refuse
-from harness.drive.console import say
-from harness.drive.http.bound_credentials import BoundCredentials
+from harness.drive.console import leave_out_users, say
+from harness.drive.http.clients import BoundCredentials
 from harness.drive.locust_statistics import Statistics
 from harness.drive.session import interrupts
 from harness.drive.session.coordinator import Coordinator
@@ -120,7 +119,7 @@ class LocustPlugin:
             self._check(self._coordinator, web_ui, headless=options.headless)
             cluster_secret.say_exposure(runner, options)
         if options.headless and options.schedule != _CLOSED and len(environment.user_classes) == 1:
-            locust_log.leave_out_users()
+            leave_out_users()
         if not options.headless or options.worker:  # else nothing happens before the test starts
             interrupts.leave_to_locust()
 

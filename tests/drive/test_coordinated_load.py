@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.drive.http.bound_credentials import BoundCredentials
+from harness.drive.http.clients import BoundCredentials
 from harness.targets import hetida
 from harness.targets.credentials import Credentials
 from tests.support.coordinators import HOST, ID, SIMULATED, TOKEN, Local, Master, begun, maker, module

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import gevent
 import pytest
 
-from harness.drive.http.bound_credentials import BoundCredentials
+from harness.drive.http.clients import BoundCredentials
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.live.state import LiveLoad, Stage
 from harness.targets import hetida

@@ -12,9 +12,9 @@ import gevent
 
 from harness.drive.conclusion import Conclusion
 from harness.drive.console import say
-from harness.drive.http.bound_credentials import BoundCredentials
-from harness.drive.local_simulator import LocalSimulator
+from harness.drive.http.clients import BoundCredentials
 from harness.drive.locust_statistics import Statistics
+from harness.drive.processes import LocalSimulator
 from harness.drive.session import interrupts
 from harness.drive.session.runner import SessionRunner
 from harness.drive.session.setup import LoadTest, Ready, RunContext, get_ready

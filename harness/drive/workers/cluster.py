@@ -13,8 +13,8 @@ from harness.drive import processes
 from harness.drive.console import say
 from harness.drive.dispatch.loop import Clock
 from harness.drive.session_messages import Due
+from harness.drive.workers.delivery import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP, problem
 from harness.drive.workers.load_generator import LedgerClosedError, UnwritableError, watch_cpu
-from harness.drive.workers.messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP, problem
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.records import Sample
 from harness.model.text.inert import one_line

@@ -13,9 +13,8 @@ import gevent
 from harness.drive.console import say
 from harness.drive.dispatch.loop import Clock, Record
 from harness.drive.session_messages import STOPPED
-from harness.drive.workers.delivery import MASTER_LOST_S, Delivery
+from harness.drive.workers.delivery import CLOCK, CLOCK_IS, GO, KEPT, MASTER_LOST_S, MORE, ROWS, STOP, Delivery
 from harness.drive.workers.load_generator import Worker
-from harness.drive.workers.messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
 from harness.model.errors import PipeswarmError
 from harness.model.records import Submission
 from harness.plan.assignment import Assignment

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from harness.drive.workers import cluster as module
 from harness.drive.workers.cluster import Cluster
+from harness.drive.workers.delivery import CLOCK_IS, KEPT, ROWS
 from harness.drive.workers.load_generator import LedgerClosedError, UnwritableError
-from harness.drive.workers.messages import CLOCK_IS, KEPT, ROWS
 from harness.model import Event, Outcome, Plan, Submission
 from harness.model.errors import ExitCode
 from harness.store import RunFolder

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from harness.drive.workers import load_generator
 from harness.drive.workers.cluster import DistributedGenerator, _ClockOffset
+from harness.drive.workers.delivery import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
 from harness.drive.workers.load_generator import UnwritableError
-from harness.drive.workers.messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU
 from harness.model.records import Sample

@@ -11,8 +11,7 @@ import pytest
 
 from harness.drive.session_messages import STOPPED
 from harness.drive.workers import load_generator
-from harness.drive.workers.delivery import MASTER_LOST_S
-from harness.drive.workers.messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
+from harness.drive.workers.delivery import CLOCK, CLOCK_IS, GO, KEPT, MASTER_LOST_S, MORE, ROWS, STOP
 from harness.drive.workers.orders import WorkerEndpoint
 from harness.model import Plan, Scenario
 from harness.plan.assignment import Assignment
