@@ -5,6 +5,9 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
+
+from harness.model.errors import ExitCode
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -17,9 +20,7 @@ def main(argv: list[str] | None = None) -> int:
         from harness.model.text.inert import for_output
 
         if "_ARGCOMPLETE" in os.environ:  # set by a shell that completes a command line
-            from generators import completion
-
-            completion.answer()
+            _complete()
         if arguments[:1] == ["workload"]:
             from generators import workload_cli
 
@@ -49,3 +50,19 @@ def main(argv: list[str] | None = None) -> int:
 
 def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # a signal handler's signature
     raise SystemExit(128 + number)
+
+
+# --- what a shell that completes ``generate-scenarios`` is offered: https://kislyuk.github.io/argcomplete/ -----------
+
+
+def _complete() -> NoReturn:
+    """Answer the shell, and end the process."""
+    import argcomplete
+
+    from generators import scenarios_cli, workload_cli
+
+    workload = os.environ["COMP_LINE"].split()[1:2] == ["workload"]
+    if workload:
+        os.environ["_ARGCOMPLETE"] = "2"  # the number of words that come before the options
+    argcomplete.autocomplete(workload_cli.command_line() if workload else scenarios_cli.command_line())
+    raise SystemExit(ExitCode.BUG)

@@ -16,8 +16,7 @@ from harness.model.plan import Plan
 from harness.plan import environment
 from harness.plan.subprocesses import run, token_command, what_kubeconfig_gives
 from harness.targets.credentials import Credentials
-from harness.targets.kube_service import KubeService, is_kube_service
-from harness.targets.origin import same_origin
+from harness.targets.kube_service import KubeService, is_kube_service, same_origin
 from harness.targets.token_command import expiry
 
 HOST = "kubeconfig"  # as --host

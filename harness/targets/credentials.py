@@ -17,8 +17,7 @@ from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.units import counted
 from harness.targets import token_command
-from harness.targets.kube_service import is_kube_service
-from harness.targets.origin import same_origin
+from harness.targets.kube_service import is_kube_service, same_origin
 from harness.targets.token_command import BEFORE_EXPIRY_S, RUN_EVERY_S, expiry, one_line
 
 _MOST_BYTES = 2**20

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Self
+from urllib.parse import urlsplit
 
 from harness.model.errors import ConfigError
 
@@ -78,3 +79,36 @@ def hint_for(said: str, otherwise: str) -> str:
 def is_kube_service(host: str) -> bool:
     """Whether a ``--host`` is meant to name a service of a cluster."""
     return host.startswith(_SCHEME)
+
+
+# --- the origin of an address (RFC 6454): credentials go to the one that they were given for, and to no other --------
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Whether two addresses share scheme, host and port (RFC 6454); False if either is not an address.
+
+    A service of a cluster is an origin, too, whichever of its ports is named.
+    """
+    origin = _origin(one)
+    return origin is not None and origin == _origin(other)
+
+
+def path_of(address: str) -> str:
+    """The path of a platform's address, without slashes at its ends."""
+    return (KubeService.parse(address).path if is_kube_service(address) else urlsplit(address).path).strip("/")
+
+
+def _origin(address: str) -> tuple[str, str, int] | None:
+    try:
+        if is_kube_service(address):
+            service = KubeService.parse(address)
+            return "kube", f"{service.namespace}/{service.name}", 0
+        parts = urlsplit(address if "://" in address else f"https://{address}")
+        if parts.scheme not in _PORTS or not parts.hostname:
+            return None
+        return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]
+    except (ValueError, ConfigError):
+        return None

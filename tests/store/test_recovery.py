@@ -12,8 +12,7 @@ from harness.model import ConfigError, Event, Outcome, Plan, Sample, Span, Submi
 from harness.store import RunFolder
 from harness.store.claims import Claim
 from harness.store.folder import encode
-from harness.store.found_runs import FOUND
-from harness.store.recovery import find_folder, merge, merge_spool, recover, unfinished
+from harness.store.recovery import FOUND, find_folder, merge, merge_spool, recover, unfinished
 from harness.store.spools import Origin, Spool, is_held, leftovers, lines_from, read_spool, spool_path
 
 TEST = "0123abcd"

@@ -7,7 +7,7 @@ import pytest
 from harness.model.errors import ConfigError
 from harness.targets import credentials
 from harness.targets.credentials import Credentials, HeaderFields, for_folder, for_host, parse_field
-from harness.targets.origin import same_origin
+from harness.targets.kube_service import same_origin
 from tests.support.certificates import certified
 
 GIVEN = "https://kfp.example/pipeline"

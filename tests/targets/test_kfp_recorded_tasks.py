@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from harness.collectors.kubernetes.pod.life import task_of
-from harness.targets.kfp.tasks import tasks_of
+from harness.targets.kfp.task_nodes import tasks_of
 from tests.support.recorded_runs import RECORDED, recorded_run
 
 # By run: its tasks in order of start, as "task STATE"; "task cached" when nothing was executed, "task -" when it never

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from harness.model.argo.nodes import node_id
-from harness.targets.kfp.tasks import tasks_of
+from harness.targets.kfp.task_nodes import tasks_of
 
 RUN = {"run_id": "r", "state": "SUCCEEDED"}
 NEVER = "1970-01-01T00:00:00Z"

@@ -2,8 +2,7 @@ import pytest
 
 from harness.model.errors import ConfigError
 from harness.targets.credentials import Credentials, for_folder
-from harness.targets.kube_service import KubeService
-from harness.targets.origin import path_of, same_origin
+from harness.targets.kube_service import KubeService, path_of, same_origin
 
 KFP = "kube://kubeflow/ml-pipeline-ui:80"
 

@@ -19,8 +19,7 @@ from harness.collectors.kubernetes.kube_api import connect
 from harness.collectors.source_health import UnreachableError
 from harness.model.errors import ConfigError, ExitCode
 from harness.plan.kubeconfig import Access
-from harness.targets.kube_service import KubeService
-from harness.targets.origin import same_origin
+from harness.targets.kube_service import KubeService, same_origin
 
 _FORBIDDEN, _NOT_FOUND = 403, 404
 _PROXY_VERBS = ("get", "create")  # a test's own; some clean-ups need more

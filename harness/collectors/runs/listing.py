@@ -7,9 +7,8 @@ from functools import partial
 
 from harness.collectors.collector import Observation
 from harness.collectors.runs import messages
-from harness.collectors.runs.arrivals import is_closed
 from harness.collectors.runs.known_runs import KnownRuns
-from harness.collectors.runs.poll_policy import PollPolicy
+from harness.collectors.runs.poll_policy import PollPolicy, is_closed
 from harness.collectors.runs.poller import RunPoller
 from harness.collectors.runs.tasks import record_tasks
 from harness.collectors.source_health import SourceHealth

@@ -5,9 +5,62 @@ test that ends with its last run, and the closed model's next arrival.
 """
 
 import math
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from enum import Enum, auto
 
-from harness.collectors.runs.poll_hint import PollHint
+from harness.collectors.collector import Activity
+from harness.model import Plan, Submission
+
+# --- what the cluster suggests that a poll of the runs would show now. The hint says when to poll; the listing decides
+
+
+class PollHint(Enum):
+    """What a poll would show."""
+
+    NOTHING = auto()  # no run has started, or none has ended since the last poll
+    CHANGES = auto()  # state changes that are not awaited
+    POSSIBLE_END = auto()  # an awaited end may have happened; the cluster cannot tell
+    END = auto()  # an awaited end has happened
+
+
+class Load(Enum):
+    """Who waits for the ends of runs."""
+
+    EXTERNAL = auto()  # the load is not ours: unknown
+    ARRIVING = auto()  # nobody: more arrivals are due
+    ARRIVED = auto()  # the test, for the last end
+    CLOSED = auto()  # each next arrival, for an end; ends that the cluster shows are reported at once
+
+
+def poll_hint(activity: Activity, *, going: AbstractSet[str], load: Load, worked: bool, labelled: bool) -> PollHint:
+    """What a poll would show.
+
+    Args:
+        activity: what the cluster shows.
+        going: the test's runs that were not seen to end.
+        load: who waits for their ends.
+        worked: a pod has worked for one of the test's runs: until then the cluster may be another one.
+        labelled: one of their workflows was labelled as persisted: older platforms never do that.
+    """
+    if load is Load.EXTERNAL:
+        return PollHint.POSSIBLE_END
+    if not going:
+        return PollHint.NOTHING
+    # Without a living pod the platform is about to report the end.
+    idle = worked and load is Load.ARRIVED and activity.pods == 0
+    if activity.persisted is None or not worked:
+        if idle:
+            return PollHint.END
+        return PollHint.CHANGES if load is Load.ARRIVING else PollHint.POSSIBLE_END
+    if not labelled and (idle or load is Load.CLOSED):
+        return PollHint.POSSIBLE_END
+    ended = sum(run in activity.persisted for run in going)
+    if load is Load.ARRIVED and ended == len(going):
+        return PollHint.END
+    return PollHint.CHANGES if ended else PollHint.NOTHING
+
 
 _FIRST_S = 4.0  # few runs end sooner
 _STRETCH = 0.5  # each wait is prolonged by half of its length, …
@@ -114,3 +167,57 @@ class PollPolicy:
     def _polling_budget(self, sent: int) -> float:
         """The budget without the last sweep and the tasks of one run."""
         return budget(sent, self.share) - sent / _RUNS_PER_PAGE - 2
+
+
+# --- progress of the load, from its ledger ---------------------------------------------------------------------------
+
+
+_CLOSED = "concurrency"  # the schedule of the closed model
+_ALL_ARRIVED = frozenset({"draining", "cleaning up", "reporting", "over"})  # stages of the load
+
+
+def is_closed(plan: Plan) -> bool:
+    """Whether each arrival waits for the end of an earlier run."""
+    return plan.schedule.get("name") == _CLOSED
+
+
+class Arrivals:
+    """The arrivals so far.
+
+    Attributes:
+        sent: how many were sent.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._booked = self._refused = 0
+        self._stage = ""
+        self.sent = 0
+
+    def add(self, submissions: Iterable[Submission], stage: str) -> list[str]:
+        """Take in new rows of the ledger and the load's present stage; returns the runs of the accepted ones."""
+        self._stage, accepted = stage, []
+        for submission in submissions:
+            self._booked += 1
+            self.sent += submission.sent_at is not None
+            self._refused += submission.status is not None and not submission.run
+            if submission.run:
+                accepted.append(submission.run)
+        return accepted
+
+    @property
+    def possible_runs(self) -> int:
+        """Upper bound on runs started: a submission without a response may have started one."""
+        return self.sent - self._refused
+
+    @property
+    def load(self) -> Load:
+        """Who waits for the ends of runs at present."""
+        if is_closed(self._plan):
+            return Load.CLOSED
+        if not self._plan.intended:
+            return Load.EXTERNAL
+        # The ledger lacks the arrivals of a lost worker; the load's stage says that no more will come.
+        if self._booked >= self._plan.intended or self._stage in _ALL_ARRIVED:
+            return Load.ARRIVED
+        return Load.ARRIVING

@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable
 from itertools import chain
 
 from harness.collectors.collector import Activity
-from harness.collectors.runs.arrivals import Arrivals
 from harness.collectors.runs.known_runs import KnownRuns
 from harness.collectors.runs.messages import (
     AskPage,
@@ -19,8 +18,7 @@ from harness.collectors.runs.messages import (
     Record,
     Wait,
 )
-from harness.collectors.runs.poll_hint import Load, PollHint, poll_hint
-from harness.collectors.runs.poll_policy import PollPolicy, PollState
+from harness.collectors.runs.poll_policy import Arrivals, Load, PollHint, PollPolicy, PollState, poll_hint
 from harness.collectors.runs.sweep import LATE_S, Forecast, Sweep
 from harness.collectors.runs.tasks import TaskQueue
 from harness.model import Plan, Sample, Submission

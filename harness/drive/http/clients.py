@@ -18,7 +18,7 @@ from harness.model.plan import Plan
 from harness.plan.environment import for_child
 from harness.plan.kubeconfig import route_of
 from harness.targets.credentials import Credentials, for_host
-from harness.targets.origin import same_origin
+from harness.targets.kube_service import same_origin
 from harness.targets.target import PROCESSES
 
 # --- the platform's credentials, bound to the origin they were given for: any visitor of the web form can enter a host

@@ -32,7 +32,7 @@ from harness.targets.hetida.transformation import (
     read_json,
     without_values,
 )
-from harness.targets.origin import path_of
+from harness.targets.kube_service import path_of
 from harness.targets.target import Prepared, RejectedError, Service, SetUp
 
 __all__ = [

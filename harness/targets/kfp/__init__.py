@@ -23,10 +23,9 @@ from harness.model.scenario import Scenario
 from harness.prepare.options import parse_settings
 from harness.targets.answers import JSON
 from harness.targets.kfp.api import ROOT, Api, HttpError, error_text
-from harness.targets.kfp.listing import TEST_MARK, listed, merged, next_tokens
+from harness.targets.kfp.listing import TEST_MARK, Place, listed, merged, next_tokens, pack, unpack
 from harness.targets.kfp.pipeline import inputs_of, read_pipeline, without_values
-from harness.targets.kfp.places import Place, pack, unpack
-from harness.targets.kfp.tasks import tasks_of
+from harness.targets.kfp.task_nodes import tasks_of
 from harness.targets.scenarios import Input
 from harness.targets.target import Cleanup, ListedRun, Prepared, RejectedError, RunPage, SetUp, TaskDetail
 

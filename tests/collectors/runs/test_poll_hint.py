@@ -3,7 +3,7 @@
 import pytest
 
 from harness.collectors.collector import Activity
-from harness.collectors.runs.poll_hint import Load, PollHint, poll_hint
+from harness.collectors.runs.poll_policy import Load, PollHint, poll_hint
 
 NOTHING, CHANGES, POSSIBLE_END, END = PollHint
 EXTERNAL, ARRIVING, ARRIVED, CLOSED = Load

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.collectors.runs.poll_hint import PollHint
-from harness.collectors.runs.poll_policy import PollPolicy, PollState, budget
+from harness.collectors.runs.poll_policy import PollHint, PollPolicy, PollState, budget
 
 OPEN = PollPolicy(share=0.05, min_s=1.0, calm_s=5.0, max_s=60.0)
 CLOSED = PollPolicy(share=0.05, min_s=1.0, calm_s=1.0, max_s=5.0)
