@@ -28,23 +28,7 @@ from harness.collectors.metrics.past_asks import PastMetric, Scope, kube_state_a
 from harness.collectors.metrics.prometheus import PrometheusApi
 from harness.collectors.observer import Look, observe
 from harness.collectors.source_health import UnreachableError
-from harness.model.phases import (
-    CLAIM_CAPACITY_BYTES,
-    CPU_LIMIT_CORES,
-    GAP,
-    NOT_REACHABLE,
-    PAST,
-    PLATFORM,
-    POD_COST,
-    POD_CPU_CORES,
-    POD_MEMORY_BYTES,
-    POD_PRIORITY,
-    REQUESTED_CPU_CORES,
-    REQUESTED_EPHEMERAL_BYTES,
-    REQUESTED_GPUS,
-    REQUESTED_MEMORY_BYTES,
-    SCRAPED,
-)
+from harness.model import phases
 from harness.model.records import Event, Node, Sample, Span
 from harness.store.answers import Answers
 from harness.store.folder import Recorder, RunFolder, encode
@@ -55,11 +39,11 @@ _ANSWER_S = 120.0  # Prometheus' own limit of a query
 _BILL, _COSTS_S = "opencost", 8 * 3600  # of one request
 _OF_RUNS = frozenset({"listing", "run_watch"})
 _OF_NOW = frozenset({"prometheus", "scraping", "store_probe", "service_probes", "callbacks", "metrics_server"})
-_OF_PODS = frozenset({POD_CPU_CORES, POD_MEMORY_BYTES})
+_OF_PODS = frozenset({phases.POD_CPU_CORES, phases.POD_MEMORY_BYTES})
 # Measured once, and true of the time before.
 _LASTING = frozenset({
-    CLAIM_CAPACITY_BYTES, CPU_LIMIT_CORES, REQUESTED_CPU_CORES, REQUESTED_EPHEMERAL_BYTES, REQUESTED_GPUS,
-    POD_PRIORITY, REQUESTED_MEMORY_BYTES,
+    phases.CLAIM_CAPACITY_BYTES, phases.CPU_LIMIT_CORES, phases.REQUESTED_CPU_CORES, phases.REQUESTED_EPHEMERAL_BYTES,
+    phases.REQUESTED_GPUS, phases.POD_PRIORITY, phases.REQUESTED_MEMORY_BYTES,
 })  # fmt: skip
 
 
@@ -79,7 +63,11 @@ class Window:
             gone_at = record.gone_at if record.gone_at is None or record.gone_at <= self.until_at else None
             return replace(record, gone_at=gone_at) if record.created_at <= self.until_at else None
         if isinstance(record, Sample | Event) and record.at > self.until_at:
-            lasts = record.metric in _LASTING if isinstance(record, Sample) else record.kind in {"Observer", PLATFORM}
+            lasts = (
+                record.metric in _LASTING
+                if isinstance(record, Sample)
+                else record.kind in {"Observer", phases.PLATFORM}
+            )
             return replace(record, at=self.since_at) if lasts else None
         return record
 
@@ -152,7 +140,7 @@ class Past:
         self._said: list[tuple[str, str]] = []  # reason and message of notes
         self._scope: Scope | None = None
         timeouts = Timeouts(settings.connect_timeout_s, _ANSWER_S)
-        http = Http(PAST, settings.prometheus, store.credentials, timeouts, verify_tls=settings.verify_tls)
+        http = Http(phases.PAST, settings.prometheus, store.credentials, timeouts, verify_tls=settings.verify_tls)
         self._api = PrometheusApi(http)
 
     def fetch(self, stop: threading.Event, expect: Callable[[int], None], over: Callable[[], None]) -> bool:
@@ -161,15 +149,15 @@ class Past:
         try:
             self._scope = scope_of(self._api, self._answers, start_s, end_s, self._store.matchers)
         except UnreachableError as error:
-            self._said.append((NOT_REACHABLE, str(error)))
+            self._said.append((phases.NOT_REACHABLE, str(error)))
             return True
         if not self._scope.known:
-            self._said.append((NOT_REACHABLE, self._scope.nothing(self._api)))
+            self._said.append((phases.NOT_REACHABLE, self._scope.nothing(self._api)))
         reader = PastReader(self._api.ask, self._answers, self._store.most_samples, stop.wait, over)
         asks = self._asks(self._scope)
         expect(len(asks))
         whole = reader.read(asks)
-        self._said += [(GAP, sentence) for sentence in reader.fetched.sentences()]
+        self._said += [(phases.GAP, sentence) for sentence in reader.fetched.sentences()]
         return whole
 
     def _metrics(self, scope: Scope) -> Sequence[PastMetric]:
@@ -183,7 +171,7 @@ class Past:
         """Record the answers, and what is wrong with them."""
         since_at = self._window.since_at
         for reason, message in self._said:
-            recorder.write(Event(since_at, "Observer", PAST, reason, message, type="Warning"))
+            recorder.write(Event(since_at, "Observer", phases.PAST, reason, message, type="Warning"))
         if self._scope is None or not self._scope.known:
             return
         with reading.structured(self._folder.path, "start over: pipeswarm explain --since"):
@@ -245,15 +233,15 @@ class Past:
         if pods.runs:
             every = f"{self._scope.interval_s} s" if self._scope else "now and then"
             text = f"pods are known by scrapes every {every}: shorter ones may be missing"
-            journal.write(Event(since_at, "Observer", PAST, SCRAPED, text))
+            journal.write(Event(since_at, "Observer", phases.PAST, phases.SCRAPED, text))
 
     def _clip(self, record: object) -> object | None:
         """What a scrape shows is not known better than to the time between two."""
         if isinstance(record, Span) and self._scope is not None:
             resolution_s = max(record.resolution_s, float(self._scope.interval_s))
-            record = replace(record, source=PAST, resolution_s=resolution_s)
+            record = replace(record, source=phases.PAST, resolution_s=resolution_s)
         elif isinstance(record, Event):
-            record = replace(record, source=PAST)
+            record = replace(record, source=phases.PAST)
         return self._window.clip(record)
 
 
@@ -273,10 +261,10 @@ def _costs(answers: Answers, lost: str, since_at: int) -> Iterator[Sample | Even
     """The costs, all of them or none: parts of a bill would pass for the whole. And what is wrong with them."""
     found = [each for answer in answers.read(f"{_BILL}-") for each in answer if not lost]
     for labels, [(at, cost)] in found:
-        yield Sample(POD_COST, max(at, since_at), cost, labels)  # asked for from the last whole second on
+        yield Sample(phases.POD_COST, max(at, since_at), cost, labels)  # asked for from the last whole second on
     missing = "" if any("idle" in labels for labels, _ in found) else "it does not tell what idle nodes cost"
     if problem := missing if found else f"no costs: {lost or 'it allocated none in this time'}":
-        yield Event(since_at, "Observer", _BILL, NOT_REACHABLE, problem, type="Warning")
+        yield Event(since_at, "Observer", _BILL, phases.NOT_REACHABLE, problem, type="Warning")
 
 
 class _Clock:

@@ -38,8 +38,7 @@ def state_of(pod: Mapping[str, Any] | None) -> PodState:
         return PodState(Step.WAITING, "no pod yet")
     status = pod.get("status") or {}
     containers = {
-        containerstatuse["name"]: containerstatuse.get("state") or {}
-        for containerstatuse in status.get("containerStatuses") or ()
+        container["name"]: container.get("state") or {} for container in status.get("containerStatuses") or ()
     }
     load = containers.get(LOAD, {})
     if "terminated" in load:

@@ -136,9 +136,7 @@ class Cluster:
             seen = looked and not any(pod_reflector.lapsed for pod_reflector in self._pod_reflectors)
             activity.pods = self._pods.alive if seen else None
             activity.worked = self._pods.runs if seen else None
-            current = self._workflow_reflectors and all(
-                workflow_reflector.current for workflow_reflector in self._workflow_reflectors
-            )
+            current = self._workflow_reflectors and all(reflector.current for reflector in self._workflow_reflectors)
             activity.persisted = self._workflows.persisted if current else None
             activity.unfinished = self._workflows.unfinished if current else None
             if self._reflectors[0].listed:

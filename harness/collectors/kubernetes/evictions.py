@@ -134,9 +134,7 @@ def _pod(manifest: Mapping[str, Any]) -> CandidatePod:
         namespace=str(metadata["namespace"]),
         node=str(manifest["spec"].get("nodeName") or ""),
         run=run_of(manifest),
-        everywhere=any(
-            ownerreference.get("kind") in _ON_EVERY_NODE for ownerreference in metadata.get("ownerReferences") or ()
-        ),
+        everywhere=any(owner.get("kind") in _ON_EVERY_NODE for owner in metadata.get("ownerReferences") or ()),
     )
 
 

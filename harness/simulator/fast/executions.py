@@ -7,20 +7,7 @@ from uuid import UUID
 
 import orjson
 
-from harness.model import Event, Node, Outcome, Sample, Span, Submission
-from harness.model.phases import (
-    BACKEND,
-    COMPUTING,
-    FAILED,
-    POD_CPU_CORES,
-    QUEUED,
-    REPLICA_WORKERS,
-    RUN,
-    RUNS_IN_FLIGHT,
-    SUCCEEDED,
-)
-from harness.model.phases import LOADING as LOADING_PHASE
-from harness.model.phases import SENDING as SENDING_PHASE
+from harness.model import Event, Node, Outcome, Sample, Span, Submission, phases
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.records import SOURCE, Arrival, Record
 from harness.simulator.hetida import execution
@@ -79,12 +66,12 @@ def simulate_executions(
     last = max((sent.over for sent in every if sent.over is not None), default=0.0)
     if platform.profile.metrics_server:
         for at_s, index, cores in usage.samples(last):
-            yield Sample(POD_CPU_CORES, calendar.ns(at_s), cores, {"pod": replica_name(index)})
+            yield Sample(phases.POD_CPU_CORES, calendar.ns(at_s), cores, {"pod": replica_name(index)})
     for replica in service.replicas:
         labels = {"pod": replica_name(replica.index), "node": _node_name(platform.profile, replica.index)}
-        yield Sample(REPLICA_WORKERS, calendar.ns(0.0), float(settings.runtime.workers), labels)
+        yield Sample(phases.REPLICA_WORKERS, calendar.ns(0.0), float(settings.runtime.workers), labels)
     for at_s, count in _in_flight(every):
-        yield Sample(RUNS_IN_FLIGHT, calendar.ns(at_s), float(count))
+        yield Sample(phases.RUNS_IN_FLIGHT, calendar.ns(at_s), float(count))
 
 
 def _execute(platform: Platform, sent: _Sent, name: str, sources: list[str], sinks: list[str]) -> None:
@@ -126,7 +113,7 @@ def _records(seq: int, sent: _Sent, calendar: Calendar, *, named: bool) -> Itera
     )  # fmt: skip
     if job is None or over_at is None:
         return
-    yield Span(sent.run, "", RUN, due_at, over_at, task=scenario.run_name, source=SOURCE)
+    yield Span(sent.run, "", phases.RUN, due_at, over_at, task=scenario.run_name, source=SOURCE)
     if job.ending is Ending.OK:
         node = replica_name(job.replica) if named else None
         for attempt, phase, begun, ended in _stretches(job):
@@ -137,8 +124,8 @@ def _records(seq: int, sent: _Sent, calendar: Calendar, *, named: bool) -> Itera
     assert job.ending is not None
     well = job.ending is Ending.OK
     yield Event(
-        over_at, "Run", sent.run, SUCCEEDED if well else FAILED, _ERRORS.get(job.ending, ""), SOURCE, sent.run,
-        type="Normal" if well else "Warning",
+        over_at, "Run", sent.run, phases.SUCCEEDED if well else phases.FAILED, _ERRORS.get(job.ending, ""), SOURCE,
+        sent.run, type="Normal" if well else "Warning",
     )  # fmt: skip
 
 
@@ -151,13 +138,13 @@ def _stretches(job: Job) -> Iterator[tuple[int, str, float, float]]:
     """(attempt, phase, begin, end); between two steps the execution queues for the worker's event loop."""
     began, ended = job.began, job.ended
     computing = execution.COMPUTING
-    yield 0, BACKEND, began[FULL], began[CALLING]
-    yield 0, QUEUED, began[CALLING], began[LOADING]
-    yield 0, LOADING_PHASE, began[LOADING], ended[LOADING]
-    yield 1, QUEUED, ended[LOADING], began[computing]
-    yield 0, COMPUTING, began[computing], ended[computing]
-    yield 0, SENDING_PHASE, began[SENDING], ended[SENDING]
-    yield 2, QUEUED, ended[SENDING], ended[HANDLING]
+    yield 0, phases.BACKEND, began[FULL], began[CALLING]
+    yield 0, phases.QUEUED, began[CALLING], began[LOADING]
+    yield 0, phases.LOADING, began[LOADING], ended[LOADING]
+    yield 1, phases.QUEUED, ended[LOADING], began[computing]
+    yield 0, phases.COMPUTING, began[computing], ended[computing]
+    yield 0, phases.SENDING, began[SENDING], ended[SENDING]
+    yield 2, phases.QUEUED, ended[SENDING], ended[HANDLING]
 
 
 def _in_flight(every: Sequence[_Sent]) -> Iterator[tuple[float, int]]:

@@ -13,20 +13,11 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from harness.simulator.hetida import answers
+from harness.simulator.hetida import answers, requests
 from harness.simulator.hetida.adapter.limits import Gate, Limits
 from harness.simulator.hetida.adapter.plants import Plants
 from harness.simulator.hetida.adapter.rest import application
 from harness.simulator.hetida.execution import Ending, Job
-from harness.simulator.hetida.requests import (
-    RefusedError,
-    Request,
-    backend_request,
-    execution,
-    runtime_request,
-    transformation,
-    wrong,
-)
 from harness.simulator.hetida.service import Service
 
 Advance = Callable[[], None]
@@ -86,29 +77,29 @@ class Endpoints:
         return _json(self._stored(request.match_info["id"]))
 
     async def _put(self, request: web.Request) -> web.Response:
-        body = transformation(await request.read(), request.match_info["id"])
+        body = requests.transformation(await request.read(), request.match_info["id"])
         self._transformations[str(body["id"])] = body
         return _json(body, 201)
 
     def _stored(self, name: str) -> Mapping[str, Any]:
         if name not in self._transformations:
-            raise RefusedError(404, f"Found no transformation revision in database with id {name}")
+            raise requests.RefusedError(404, f"Found no transformation revision in database with id {name}")
         return self._transformations[name]
 
     # --- executions -----------------------------------------------------------------------------------------------
 
-    def _requested(self, raw: bytes) -> Request:
-        body = execution(raw)
+    def _requested(self, raw: bytes) -> requests.Request:
+        body = requests.execution(raw)
         if body.get("id") is not None:
-            return backend_request(body, self._stored(str(body["id"])))
+            return requests.backend_request(body, self._stored(str(body["id"])))
         if body.get("revision_group_id") is None:
-            raise RefusedError(422, [wrong(["body", "id"], "field required", "value_error.missing")])
+            raise requests.RefusedError(422, [requests.wrong(["body", "id"], "field required", "value_error.missing")])
         group = str(body["revision_group_id"])
         released = [t for t in self._transformations.values()
                     if t.get("revision_group_id") == group and t.get("state") == "RELEASED"]  # fmt: skip
         if not released:
-            raise RefusedError(404, f"Found no released revision of the revision group {group}")
-        return backend_request(body, max(released, key=lambda t: str(t.get("released_timestamp") or "")))
+            raise requests.RefusedError(404, f"Found no released revision of the revision group {group}")
+        return requests.backend_request(body, max(released, key=lambda t: str(t.get("released_timestamp") or "")))
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
         status, body, _ = await self._result(self._requested(await request.read()), backend=True)
@@ -117,13 +108,15 @@ class Endpoints:
     async def _execute_async(self, request: web.Request) -> web.StreamResponse:
         wanted, callback = self._requested(await request.read()), request.query.get("callback_url")
         if not callback:
-            raise RefusedError(422, [wrong(["query", "callback_url"], "field required", "value_error.missing")])
+            raise requests.RefusedError(
+                422, [requests.wrong(["query", "callback_url"], "field required", "value_error.missing")]
+            )
         task = asyncio.create_task(self._call_back(wanted, callback))
         self._callbacks.add(task)
         task.add_done_callback(self._callbacks.discard)
         return _json({"message": f"Execution request with job id {wanted.body.get('job_id')} accepted"}, 202)
 
-    async def _call_back(self, wanted: Request, callback: str) -> None:
+    async def _call_back(self, wanted: requests.Request, callback: str) -> None:
         """Post the result. A failed callback is not retried; an execution that broke has none."""
         status, body, _ = await self._result(wanted, backend=True)
         if status // 100 != 2:
@@ -135,7 +128,7 @@ class Endpoints:
             return
 
     async def _run(self, request: web.Request) -> web.StreamResponse:
-        status, body, job = await self._result(runtime_request(await request.read()), backend=False)
+        status, body, job = await self._result(requests.runtime_request(await request.read()), backend=False)
         if job is not None and job.ending is Ending.RESET:
             return _reset(request)
         if status == 500:
@@ -154,7 +147,7 @@ class Endpoints:
         await probed
         return _json({"version": "simulated"})
 
-    async def _result(self, wanted: Request, *, backend: bool) -> tuple[int, Any, Job | None]:
+    async def _result(self, wanted: requests.Request, *, backend: bool) -> tuple[int, Any, Job | None]:
         """Status and body of an execution, and its job; none if it was refused."""
         self.executions += 1
         fault = self._refused(wanted)
@@ -176,7 +169,7 @@ class Endpoints:
             body = answers.failed(job, wanted.body, wanted.name, self._origin_at)
         return 200, self._as_service(body, wanted, backend=backend), job
 
-    def _refused(self, wanted: Request) -> dict[str, Any] | None:
+    def _refused(self, wanted: requests.Request) -> dict[str, Any] | None:
         """The result with which the runtime refuses a request before executing it; none if it accepts."""
         unreadable = wanted.unreadable()
         if unreadable is not None:
@@ -187,7 +180,7 @@ class Endpoints:
         return None
 
     @staticmethod
-    def _as_service(body: dict[str, Any], wanted: Request, *, backend: bool) -> dict[str, Any]:
+    def _as_service(body: dict[str, Any], wanted: requests.Request, *, backend: bool) -> dict[str, Any]:
         """The backend omits the node results, and adds the output types and its process id."""
         if not backend:
             return body
@@ -199,7 +192,7 @@ def _guarded(handler: Handler) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
-        except RefusedError as refused:
+        except requests.RefusedError as refused:
             return _json(refused.body, refused.status)
 
     return handle

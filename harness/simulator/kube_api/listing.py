@@ -151,11 +151,7 @@ def read_page(store: ObjectStore, options: ListOptions) -> Page:
     resource = selection.resource
     if resource.listing is not None:
         return Page(
-            [
-                object_version
-                for object_version in store.objects(resource, selection.namespace)
-                if selection.matches(object_version)
-            ],
+            [stored for stored in store.objects(resource, selection.namespace) if selection.matches(stored)],
             {},
         )
     version, start = _where(store, options)

@@ -7,17 +7,9 @@ from typing import Any
 
 from aiohttp import web
 
-from harness.simulator.kube_api import writing
+from harness.simulator.kube_api import errors, writing
 from harness.simulator.kube_api.actions import Actions
 from harness.simulator.kube_api.discovery import add_descriptions, json_answer
-from harness.simulator.kube_api.errors import (
-    ApiError,
-    method_not_allowed,
-    no_dry_run,
-    not_creatable,
-    not_found,
-    unknown_path,
-)
 from harness.simulator.kube_api.listing import ListOptions, flag, parse_options, read_page
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.shapes import TAIL, Shape, negotiate
@@ -92,15 +84,15 @@ def _errors_of(ours: Callable[[str], bool]) -> Any:
         path = request.path
         try:
             return await handler(request)
-        except ApiError as error:
+        except errors.ApiError as error:
             return json_answer(error.status, status=error.code)
         except web.HTTPMethodNotAllowed:
             if not ours(path):
                 raise
-            return json_answer(method_not_allowed().status, status=405)
+            return json_answer(errors.method_not_allowed().status, status=405)
         except web.HTTPNotFound:
             if ours(path) or path.startswith("/api/"):
-                return json_answer(unknown_path().status, status=404)
+                return json_answer(errors.unknown_path().status, status=404)
             # An unknown group. Other services under /apis, such as KFP, begin with their version.
             if path.startswith("/apis/") and not path.startswith("/apis/v"):
                 return web.Response(text="404 page not found\n", status=404)
@@ -149,7 +141,7 @@ class _Served:
             page = read_page(self.store, options)
             return await _send_list(request, shape, page.objects, page.metadata)
         if not self.resource.can("watch"):
-            raise method_not_allowed()
+            raise errors.method_not_allowed()
         return await self._watch(request, options, shape)
 
     async def _watch(self, request: web.Request, options: ListOptions, shape: Shape) -> web.StreamResponse:
@@ -173,7 +165,7 @@ class _Served:
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         if not self.resource.can("create"):
-            raise not_creatable(self.resource)
+            raise errors.not_creatable(self.resource)
         body = writing.read_object(await request.read(), request.content_type)
         dry = flag(request.query, "dryRun")
         made = self.creations.create(self.resource, request.match_info.get("namespace", ""), body, dry=dry)
@@ -182,10 +174,10 @@ class _Served:
     async def get(self, request: web.Request) -> web.StreamResponse:
         shape = self._shape(request)
         name = request.match_info["name"]
-        object_version = self.store.get(self.resource, request.match_info.get("namespace", ""), name)
-        if object_version is None:
-            raise not_found(self.resource, name)
-        return json_answer(shape.alone(object_version))
+        stored = self.store.get(self.resource, request.match_info.get("namespace", ""), name)
+        if stored is None:
+            raise errors.not_found(self.resource, name)
+        return json_answer(shape.alone(stored))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         target = self._target(request)
@@ -222,7 +214,7 @@ class _Served:
 
     def _target(self, request: web.Request) -> writing.Target:
         if flag(request.query, "dryRun"):
-            raise no_dry_run()
+            raise errors.no_dry_run()
         match = request.match_info
         return writing.Target(self.store, self.resource, match.get("namespace", ""), match["name"])
 
@@ -233,13 +225,13 @@ async def _send_list(
     """Send a short list at once, a long one in pieces, so that it does not block other requests."""
     head = shape.head(metadata)
     if len(objects) <= _RENDERED_AT_ONCE:
-        return json_answer(head + b",".join(shape.item(object_version) for object_version in objects) + TAIL)
+        return json_answer(head + b",".join(shape.item(stored) for stored in objects) + TAIL)
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     response.enable_chunked_encoding()
     await response.prepare(request)
     await response.write(head)
     for first in range(0, len(objects), _RENDERED_AT_ONCE):
-        piece = b",".join(shape.item(object_version) for object_version in objects[first : first + _RENDERED_AT_ONCE])
+        piece = b",".join(shape.item(stored) for stored in objects[first : first + _RENDERED_AT_ONCE])
         await response.write(piece if first == 0 else b"," + piece)
         await asyncio.sleep(0)
     await response.write_eof(TAIL)

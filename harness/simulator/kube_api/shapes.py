@@ -2,73 +2,50 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from harness.simulator.kube_api.errors import not_acceptable
-from harness.simulator.kube_api.resource import Manifest, Resource
+from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.store import ObjectVersion
 
 TAIL = b"]}"  # ends every list
+_PARTIAL = "PartialObjectMetadata"
 _METADATA_VERSIONS = ("meta.k8s.io/v1", "meta.k8s.io/v1beta1")
 
 
-class Shape(Protocol):
-    """A representation of one type. A list is `head`, the items joined by commas, and `TAIL`."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A representation of one type: whole objects, or their metadata only, as of an API version of their own.
+
+    A list is `head`, the items joined by commas, and `TAIL`.
+    """
+
+    resource: Resource
+    of_metadata: str = ""
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:
         """The list up to its items."""
-        ...
+        kind, api_version = self.resource.kind, self.resource.api_version
+        if self.of_metadata:
+            kind, api_version = _PARTIAL, self.of_metadata
+        head = {"kind": f"{kind}List", "apiVersion": api_version, "metadata": metadata}
+        return orjson.dumps(head)[:-1] + b',"items":['
 
     def item(self, version: ObjectVersion) -> bytes:
-        """An object within a list."""
-        ...
+        """An object within a list: items of built-in types leave out their kind, those of custom types repeat it."""
+        whole = not (self.of_metadata or self.resource.custom)
+        return version.encoded(self.resource) if whole else self.alone(version)
 
     def alone(self, version: ObjectVersion) -> bytes:
         """An object by itself, or in a watch event."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """Whole objects as JSON."""
-
-    resource: Resource
-
-    def head(self, metadata: Mapping[str, Any]) -> bytes:
-        """As `Shape.head`."""
-        return _list_head(f"{self.resource.kind}List", self.resource.api_version, metadata)
-
-    def item(self, version: ObjectVersion) -> bytes:
-        """Items of built-in types leave out their kind, those of custom types repeat it."""
-        return self.alone(version) if self.resource.custom else version.encoded(self.resource)
-
-    def alone(self, version: ObjectVersion) -> bytes:
-        """As `Shape.alone`."""
         resource = self.resource
+        if self.of_metadata:
+            metadata = version.manifest(resource)["metadata"]
+            return orjson.dumps({"kind": _PARTIAL, "apiVersion": self.of_metadata, "metadata": metadata})
         named = b'{"kind":"%s","apiVersion":"%s",' % (resource.kind.encode(), resource.api_version.encode())
         return named + version.encoded(resource)[1:]
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataOnly:
-    """Only the metadata of each object."""
-
-    resource: Resource
-    api_version: str = "meta.k8s.io/v1"
-
-    def head(self, metadata: Mapping[str, Any]) -> bytes:
-        """As `Shape.head`."""
-        return _list_head("PartialObjectMetadataList", self.api_version, metadata)
-
-    def item(self, version: ObjectVersion) -> bytes:
-        """As `Shape.item`."""
-        return orjson.dumps(_partial(version.manifest(self.resource), self.api_version))
-
-    def alone(self, version: ObjectVersion) -> bytes:
-        """As `Shape.alone`."""
-        return self.item(version)
 
 
 def negotiate(accept: str, resource: Resource) -> Shape:
@@ -85,16 +62,7 @@ def negotiate(accept: str, resource: Resource) -> Shape:
         api_version = f"{wanted.get('g', '')}/{wanted.get('v', '')}"
         match wanted.get("as", ""):
             case "":
-                return Plain(resource)
+                return Shape(resource)
             case "PartialObjectMetadata" | "PartialObjectMetadataList" if api_version in _METADATA_VERSIONS:
-                return MetadataOnly(resource, api_version)
+                return Shape(resource, api_version)
     raise not_acceptable()
-
-
-def _list_head(kind: str, api_version: str, metadata: Mapping[str, Any]) -> bytes:
-    head = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
-    return orjson.dumps(head)[:-1] + b',"items":['
-
-
-def _partial(manifest: Manifest, api_version: str) -> Manifest:
-    return {"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": manifest["metadata"]}

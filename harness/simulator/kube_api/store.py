@@ -178,7 +178,7 @@ class ObjectStore:
         """The current version of an object; none if it does not exist."""
         if resource.listing is not None:
             return next(
-                (object_version for object_version in _computed(resource, namespace) if object_version.name == name),
+                (entry for entry in _computed(resource, namespace) if entry.name == name),
                 None,
             )
         return self._collections[resource.plural].objects.get(f"{namespace}/{name}" if namespace else name)
@@ -188,7 +188,7 @@ class ObjectStore:
         if resource.listing is not None:
             computed = _computed(resource, namespace)
             return sorted(
-                (object_version for object_version in computed if object_version.key >= start),
+                (entry for entry in computed if entry.key >= start),
                 key=lambda each: each.key,
             )
         collection = self._collections[resource.plural]

@@ -68,12 +68,10 @@ async def _existing(store: ObjectStore, options: ListOptions, lines: "_Lines") -
     selection = options.selection
     version = store.version
     existing = [
-        object_version
-        for object_version in store.objects(selection.resource, selection.namespace)
-        if selection.matches(object_version)
+        stored for stored in store.objects(selection.resource, selection.namespace) if selection.matches(stored)
     ]
     for first in range(0, len(existing), _BATCH):
-        yield b"".join(lines.event("ADDED", object_version) for object_version in existing[first : first + _BATCH])
+        yield b"".join(lines.event("ADDED", stored) for stored in existing[first : first + _BATCH])
         await asyncio.sleep(0)  # lets other requests run: rendering many objects takes long
     if options.initial_events and options.bookmarks:
         yield lines.bookmark(selection, version, initial_events_end=True)

@@ -7,17 +7,8 @@ from uuid import uuid4
 
 import orjson
 
+from harness.simulator.kube_api import errors
 from harness.simulator.kube_api.actions import Actions
-from harness.simulator.kube_api.errors import (
-    already_exists,
-    bad_request,
-    invalid,
-    no_dry_run,
-    not_found,
-    precondition_failed,
-    stale,
-    unsupported_media_type,
-)
 from harness.simulator.kube_api.listing import number
 from harness.simulator.kube_api.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, difference
 from harness.simulator.kube_api.resource import Manifest, Resource
@@ -39,14 +30,14 @@ class Target:
     """
 
     def __init__(self, store: ObjectStore, resource: Resource, namespace: str, name: str) -> None:
-        object_version = store.get(resource, namespace, name)
-        if object_version is None:
-            raise not_found(resource, name)
+        stored = store.get(resource, namespace, name)
+        if stored is None:
+            raise errors.not_found(resource, name)
         self.store = store
         self.resource = resource
         self.namespace = namespace
         self.name = name
-        self.version = object_version
+        self.version = stored
 
     def document(self) -> Document:
         """The object as seen by clients."""
@@ -73,7 +64,9 @@ def delete(target: Target, actions: Actions, query: Mapping[str, str], options: 
     if policy and policy not in _PROPAGATIONS:
         allowed = ", ".join(f'"{propagation}"' for propagation in (*_PROPAGATIONS, "nil"))
         why = f'Unsupported value: "{policy}": supported values: {allowed}'
-        raise invalid("meta.k8s.io", "DeleteOptions", "", "propagationPolicy", why, cause="FieldValueNotSupported")
+        raise errors.invalid(
+            "meta.k8s.io", "DeleteOptions", "", "propagationPolicy", why, cause="FieldValueNotSupported"
+        )
     _check_preconditions(target, options.get("preconditions") or {})
     actions.delete(resource.plural, target.namespace, name, _grace(query, options))
     return target.now() if resource.returns_deleted else None
@@ -90,7 +83,7 @@ def _check_preconditions(target: Target, preconditions: Mapping[str, str]) -> No
             why = (
                 f"the {label} in the precondition ({asked}) does not match the {label} in record ({recorded}). {advice}"
             )
-            raise precondition_failed(target.resource, target.name, why)
+            raise errors.precondition_failed(target.resource, target.name, why)
 
 
 def _grace(query: Mapping[str, str], options: Document) -> float | None:
@@ -100,7 +93,7 @@ def _grace(query: Mapping[str, str], options: Document) -> float | None:
     if seconds is None:
         return None
     if not isinstance(seconds, int):
-        raise bad_request("gracePeriodSeconds is not a whole number of seconds")
+        raise errors.bad_request("gracePeriodSeconds is not a whole number of seconds")
     return float(max(0, seconds))
 
 
@@ -111,9 +104,9 @@ def evict(target: Target, actions: Actions, query: Mapping[str, str], eviction: 
         ApiError: 400 for a body of another kind or name; or from the model.
     """
     if eviction.get("kind") not in (None, "Eviction"):
-        raise bad_request("the object provided is unrecognized (must be of type Eviction)")
+        raise errors.bad_request("the object provided is unrecognized (must be of type Eviction)")
     if eviction.get("metadata", {}).get("name") not in (None, target.name):
-        raise bad_request("name in URL does not match name in Eviction object")
+        raise errors.bad_request("name in URL does not match name in Eviction object")
     options = eviction.get("deleteOptions") or {}
     actions.evict(target.namespace, target.name, _grace(query, options))
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -126,21 +119,23 @@ def patch(target: Target, actions: Actions, content_type: str, body: bytes) -> O
         ApiError: 400, 409, 415, 422.
     """
     if content_type == STRATEGIC_PATCH and target.resource.custom:
-        raise unsupported_media_type(f"{JSON_PATCH}, {MERGE_PATCH}")
+        raise errors.unsupported_media_type(f"{JSON_PATCH}, {MERGE_PATCH}")
     before = target.document()
     after = apply_patch(content_type, before, read_json(body))
     resource, name = target.resource, target.name
     metadata = after.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") != name:
         given = metadata.get("name", "") if isinstance(metadata, dict) else ""
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
     if metadata.get("namespace") not in (None, "", target.namespace):
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     if metadata.get("resourceVersion") not in (None, "", before["metadata"]["resourceVersion"]):
-        raise stale(resource, name)
+        raise errors.stale(resource, name)
     if metadata.get("uid") not in (None, "", before["metadata"].get("uid")):
         why = f'Invalid value: "{metadata["uid"]}": field is immutable'
-        raise invalid(resource.group, resource.kind, name, "metadata.uid", why)
+        raise errors.invalid(resource.group, resource.kind, name, "metadata.uid", why)
     asked = difference(_writable(before), _writable(after))
     if asked:
         actions.patch(resource.plural, target.namespace, name, asked)
@@ -184,13 +179,13 @@ def scale(target: Target, actions: Actions, content_type: str | None, body: byte
     resource, name = target.resource, target.name
     if not isinstance(after, dict) or after.get("metadata", {}).get("name") != name:
         given = after.get("metadata", {}).get("name", "") if isinstance(after, dict) else ""
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
     if after["metadata"].get("resourceVersion") not in (None, "", before["metadata"]["resourceVersion"]):
-        raise stale(resource, name)
+        raise errors.stale(resource, name)
     replicas = after.get("spec", {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
         why = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        raise invalid("autoscaling", "Scale", name, "spec.replicas", why)
+        raise errors.invalid("autoscaling", "Scale", name, "spec.replicas", why)
     if replicas != before["spec"].get("replicas", 0):
         actions.patch(resource.plural, target.namespace, name, {"spec": {"replicas": replicas}})
     return scale_of(Target(target.store, resource, target.namespace, name))
@@ -205,7 +200,7 @@ def read_json(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
 def read_object(body: bytes, content_type: str = "application/json") -> Document:
@@ -215,10 +210,10 @@ def read_object(body: bytes, content_type: str = "application/json") -> Document
         ApiError: 400: not JSON, or not an object; 415: protobuf, which kubectl sends for objects that it makes itself.
     """
     if content_type == PROTOBUF:
-        raise unsupported_media_type("application/json")
+        raise errors.unsupported_media_type("application/json")
     document = read_json(body)
     if not isinstance(document, dict):
-        raise bad_request("the body is not an object")
+        raise errors.bad_request("the body is not an object")
     return document
 
 
@@ -231,10 +226,10 @@ def read_options(body: bytes, content_type: str) -> Document:
     if not body:
         return {}
     if content_type not in ("application/json", "application/octet-stream"):
-        raise unsupported_media_type("application/json")
+        raise errors.unsupported_media_type("application/json")
     options = read_object(body)
     if options.get("dryRun"):
-        raise no_dry_run()
+        raise errors.no_dry_run()
     return options
 
 
@@ -257,19 +252,21 @@ class Creations:
         """
         metadata = body.get("metadata")
         if body.get("kind", resource.kind) != resource.kind or not isinstance(metadata, dict):
-            raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
+            raise errors.bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
         if metadata.get("namespace", namespace) != namespace:
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
         name = metadata.get("name") or _generated(metadata.get("generateName"))
         body = {**body, "metadata": {**metadata, "name": name}}
         if not isinstance(name, str) or not name:
             why = "Required value: name or generateName is required"
-            raise invalid(resource.group, resource.kind, "", "metadata.name", why, cause="FieldValueRequired")
+            raise errors.invalid(resource.group, resource.kind, "", "metadata.name", why, cause="FieldValueRequired")
         if "/" in name or "%" in name:
             why = f"Invalid value: \"{name}\": may not contain '{'/' if '/' in name else '%'}'"
-            raise invalid(resource.group, resource.kind, name, "metadata.name", why)
+            raise errors.invalid(resource.group, resource.kind, name, "metadata.name", why)
         if self._store.get(resource, namespace, name) is not None:
-            raise already_exists(resource, name)
+            raise errors.already_exists(resource, name)
         document = self._stamped(body, namespace)
         _check(resource, document)
         self._actions.make(resource, namespace, document, dry=dry)
@@ -306,4 +303,4 @@ def _check(resource: Resource, document: Manifest) -> None:
             wrong = f"metadata.{field} must be texts by name"
     if wrong:
         kind = resource.kind
-        raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {wrong}')
+        raise errors.bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {wrong}')

@@ -105,12 +105,8 @@ class ArgoObjects:
 
     def read_map(self, namespace: str, name: str) -> Labelled | None:
         """See `Objects.read_map`."""
-        object_version = self._store.get(self._types["ConfigMap"], namespace, name)
-        shown: Any = (
-            object_version.snapshot
-            if object_version is not None and isinstance(object_version.snapshot, dict)
-            else None
-        )
+        stored = self._store.get(self._types["ConfigMap"], namespace, name)
+        shown: Any = stored.snapshot if stored is not None and isinstance(stored.snapshot, dict) else None
         return (shown["metadata"].get("labels") or {}, shown.get("data") or {}) if shown is not None else None
 
     def write_map(self, namespace: str, name: str, labels: Mapping[str, str], data: Mapping[str, str]) -> None:
@@ -121,10 +117,8 @@ class ArgoObjects:
     def template(self, namespace: str, scope: str, name: str) -> Mapping[str, Any] | None:
         """See `Objects.template`."""
         kind = "ClusterWorkflowTemplate" if scope == CLUSTER else "WorkflowTemplate"
-        object_version = self._store.get(self._types[kind], "" if scope == CLUSTER else namespace, name)
-        spec: Mapping[str, Any] | None = (
-            object_version.manifest(self._types[kind])["spec"] if object_version is not None else None
-        )
+        stored = self._store.get(self._types[kind], "" if scope == CLUSTER else namespace, name)
+        spec: Mapping[str, Any] | None = stored.manifest(self._types[kind])["spec"] if stored is not None else None
         return spec
 
     def _check(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
@@ -161,8 +155,8 @@ class ArgoObjects:
 
     def _tick(self, namespace: str, name: str, uid: str) -> None:
         """Start a CronWorkflow's workflow if one is due in this minute."""
-        object_version = self._store.get(self._types["CronWorkflow"], namespace, name)
-        document = object_version.manifest(self._types["CronWorkflow"]) if object_version is not None else {}
+        stored = self._store.get(self._types["CronWorkflow"], namespace, name)
+        document = stored.manifest(self._types["CronWorkflow"]) if stored is not None else {}
         if not document or document["metadata"]["uid"] != uid:
             return
         loop, spec = self._view.platform.loop, document["spec"]

@@ -106,9 +106,7 @@ class DaskObjects:
             raise ValueError(f"spec.worker.replicas: Invalid value: must be an integer from 0 to {_MOST_WORKERS}")
         if dry:
             return
-        if not any(
-            object_version.name == namespace for object_version in self._store.objects(self._type("namespaces"))
-        ):
+        if not any(stored.name == namespace for stored in self._store.objects(self._type("namespaces"))):
             self._store.put("namespaces", "", namespace, render_namespace(namespace, self._view.calendar.stamp))
         self._operator.add(DaskCluster(document, self._view.platform.loop.now, replicas))
 
@@ -147,9 +145,9 @@ class DaskObjects:
         return next(resource for resource in self._store.resources if resource.plural == plural)
 
     def _manifest_of(self, plural: str, namespace: str, name: str) -> Manifest:
-        object_version = self._store.get(self._type(plural), namespace, name)
-        assert object_version is not None
-        return object_version.manifest(self._type(plural))
+        stored = self._store.get(self._type(plural), namespace, name)
+        assert stored is not None
+        return stored.manifest(self._type(plural))
 
     def _changed(self, found: DaskCluster) -> None:
         """Store a cluster's new state with that of its worker group, or remove all that belongs to it."""
@@ -207,12 +205,9 @@ class DaskObjects:
         yield CLUSTERS, found.name
         for plural in (GROUPS, AUTOSCALERS):
             resource = self._type(plural)
-            for object_version in tuple(self._store.objects(resource)):
-                if (
-                    object_version.namespace == found.namespace
-                    and object_version.manifest(resource)["spec"]["cluster"] == found.name
-                ):
-                    yield plural, object_version.name
+            for stored in tuple(self._store.objects(resource)):
+                if stored.namespace == found.namespace and stored.manifest(resource)["spec"]["cluster"] == found.name:
+                    yield plural, stored.name
 
 
 def _reference(found: DaskCluster) -> Manifest:

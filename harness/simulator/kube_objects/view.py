@@ -8,42 +8,12 @@ from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import ObjectStore
-from harness.simulator.kube_objects import settings, usage
+from harness.simulator.kube_objects import config_maps, installation, settings, snapshots, usage
 from harness.simulator.kube_objects.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
-from harness.simulator.kube_objects.config_maps import (
-    AUTOSCALER_STATUS,
-    AutoscalerStatus,
-    Group,
-    config_map,
-    controller_configuration,
-    limits,
-)
 from harness.simulator.kube_objects.deployments import Deployment, Deployments
 from harness.simulator.kube_objects.events import EventLog, not_created, pod_events
-from harness.simulator.kube_objects.installation import (
-    NAMESPACES,
-    SYSTEM_CLASSES,
-    Claim,
-    Service,
-    render_claim,
-    render_endpoint_slice,
-    render_namespace,
-    render_quota,
-    render_service,
-    services,
-)
 from harness.simulator.kube_objects.nodes import POOLS, render_pool
 from harness.simulator.kube_objects.pod_status import pod_uid
-from harness.simulator.kube_objects.snapshots import (
-    CLAIM,
-    Labels,
-    Subject,
-    Worded,
-    claim_of,
-    node_snapshot,
-    pod_snapshot,
-    uid,
-)
 from harness.simulator.kube_objects.types import Computed, Listed, resource_types
 from harness.simulator.kube_objects.workflows import snapshot_of_argo, snapshot_of_run
 from harness.simulator.platform import Platform
@@ -70,12 +40,12 @@ class KubernetesView:
         self._explanations: dict[str, str] = {}
         self._waits: dict[str, str] = {}  # by pod of a run: what Argo says about its wait
         self._deployments: Deployments | None = None
-        self.claims: dict[str, Claim] = {}
+        self.claims: dict[str, installation.Claim] = {}
         self.configuration: dict[str, str] = {}  # of the workflow controller
-        self._services: tuple[Service, ...] = ()
+        self._services: tuple[installation.Service, ...] = ()
         self._quotas_since: dict[str, float] = {}  # by namespace
         self._priorities: dict[int, str] = {}  # value → class
-        self._groups: dict[str, Group] = {}  # node pools, by name
+        self._groups: dict[str, config_maps.Group] = {}  # node pools, by name
         computed = Computed(self.endpoint_slices, self.node_usage, self.pod_usage)
         types = resource_types(calendar, self._priorities, computed, metrics_server=metrics_server)
         self.store = ObjectStore(types, begun_at=_BEGUN_AT)
@@ -111,19 +81,21 @@ class KubernetesView:
         for pool in platform.profile.pools:
             self._pool_changed(pool)
         own = platform.profile.namespace
-        for name in (*NAMESPACES, own, *(tenant.namespace for tenant in platform.profile.tenants)):
-            self.store.put("namespaces", "", name, render_namespace(name, self.calendar.stamp))
+        for name in (*installation.NAMESPACES, own, *(tenant.namespace for tenant in platform.profile.tenants)):
+            self.store.put("namespaces", "", name, installation.render_namespace(name, self.calendar.stamp))
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
-        self._services = services(platform.profile, platform.store.installed)
+        self._services = installation.services(platform.profile, platform.store.installed)
         for service in self._services:
-            self.store.put("services", service.namespace, service.name, render_service(service, self.calendar.stamp))
+            self.store.put(
+                "services", service.namespace, service.name, installation.render_service(service, self.calendar.stamp)
+            )
         if platform.hetida is None:
-            self.configure(controller_configuration(platform))
+            self.configure(config_maps.controller_configuration(platform))
             platform.controller.limited = self._limited
-            self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
-            self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
-        for name, value in {**SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
+            self.set_claim(installation.Claim(platform.store.installed.claim, own, platform.store.capacity))
+            self.set_claim(installation.Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
+        for name, value in {**installation.SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
             self._priorities[value] = name
         quotas = platform.controller.quotas
         for namespace, quota in {own: quotas.shared, **quotas.of_tenants}.items():
@@ -134,7 +106,7 @@ class KubernetesView:
         if not quota.hard and namespace not in self._quotas_since:
             return
         since = self._quotas_since.setdefault(namespace, self._now)
-        shown = render_quota(quota, namespace, since, self.calendar.stamp)
+        shown = installation.render_quota(quota, namespace, since, self.calendar.stamp)
         self.store.put("resourcequotas", namespace, quota.name, shown)
 
     def _deployment_changed(self, deployment: Deployment) -> None:
@@ -148,7 +120,7 @@ class KubernetesView:
         """Update the workflow controller's configuration."""
         self.configuration = data
         namespace = self.platform.profile.namespace
-        shown = config_map(CONFIGURATION, namespace, self.calendar.stamp(0.0), data)
+        shown = config_maps.config_map(CONFIGURATION, namespace, self.calendar.stamp(0.0), data)
         self.store.put("configmaps", namespace, CONFIGURATION, shown)
 
     def _limited(self) -> None:
@@ -156,12 +128,12 @@ class KubernetesView:
         throttler = self.platform.controller.throttler
         if settings.limits(self.configuration) != (throttler.most, throttler.most_of_each):
             kept = {name: value for name, value in self.configuration.items() if name not in settings.LIMITS}
-            self.configure({**kept, **limits(throttler)})
+            self.configure({**kept, **config_maps.limits(throttler)})
 
-    def set_claim(self, claim: Claim) -> None:
+    def set_claim(self, claim: installation.Claim) -> None:
         """Update a volume claim."""
         self.claims[claim.name] = claim
-        shown = render_claim(claim, self.calendar.stamp)
+        shown = installation.render_claim(claim, self.calendar.stamp)
         self.store.put("persistentvolumeclaims", claim.namespace, claim.name, shown)
 
     # --- changes of the cluster -----------------------------------------------------------------------------------
@@ -169,9 +141,11 @@ class KubernetesView:
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Store the pod's new state, and the events of its change."""
         if change is Change.REFUSED:  # no pod was created: its owner says so
-            if isinstance(pod.owner, Labels):
+            if isinstance(pod.owner, snapshots.Labels):
                 name = pod.name.rpartition("-")[0]
-                about = Subject("ReplicaSet", pod.namespace, name, uid("replicaset", pod.namespace, name))
+                about = snapshots.Subject(
+                    "ReplicaSet", pod.namespace, name, snapshots.uid("replicaset", pod.namespace, name)
+                )
                 self._log.write(about, not_created(detail))
             else:
                 self.workflow_changed(cast("Workflow", pod.owner))
@@ -185,7 +159,7 @@ class KubernetesView:
         elif change in {Change.OVER, Change.GONE} and pod.node is not None and pod.node.pods.get(pod.name) is pod:
             self.meter.leaves(pod)
         explanation = self._explanations.get(pod.name, "") if pod.unschedulable is not None else ""
-        snapshot = pod_snapshot(pod, explanation)
+        snapshot = snapshots.pod_snapshot(pod, explanation)
         if change is Change.GONE:
             self._explanations.pop(pod.name, None)
             if ("pods", pod.namespace, pod.name) in self:
@@ -194,10 +168,10 @@ class KubernetesView:
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
-        if isinstance(pod.owner, Labels) and pod.owner.deployment and change in _OF_REPLICAS:
+        if isinstance(pod.owner, snapshots.Labels) and pod.owner.deployment and change in _OF_REPLICAS:
             self.deployments.pod_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
-        about = _subject(pod, change) or Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot))
+        about = _subject(pod, change) or snapshots.Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot))
         for worded in pod_events(pod, change, detail):
             self._log.write(about, worded, host)
 
@@ -213,14 +187,16 @@ class KubernetesView:
     def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
         """Store the node's new state, and the event of its change."""
         if node.gone is None:
-            self.store.put("nodes", "", node.name, node_snapshot(node, self._now))
+            self.store.put("nodes", "", node.name, snapshots.node_snapshot(node, self._now))
         else:
-            self.store.delete("nodes", "", node.name, node_snapshot(node, self._now))
+            self.store.delete("nodes", "", node.name, snapshots.node_snapshot(node, self._now))
         self._pool_changed(node.pool)
         if reason:
             component = _REPORTERS.get(reason, "node-controller")
-            worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
-            self._log.write(Subject("Node", "default", node.name, node.name), worded, node.name)
+            worded = snapshots.Worded(
+                reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal"
+            )
+            self._log.write(snapshots.Subject("Node", "default", node.name, node.name), worded, node.name)
 
     def _pool_changed(self, pool: Pool) -> None:
         if self._platform is not None:
@@ -231,9 +207,9 @@ class KubernetesView:
             scaler = self._platform.cluster.autoscaler
             if scaler is not None:
                 coming, most = scaler.upcoming[pool.name], scaler.most[pool.name]
-                self._groups[pool.name] = Group(pool.name, len(nodes), ready, coming, pool.min, most)
-                status = AutoscalerStatus(tuple(self._groups.values()), self._now)
-                self.store.put("configmaps", POOLS, AUTOSCALER_STATUS, status)
+                self._groups[pool.name] = config_maps.Group(pool.name, len(nodes), ready, coming, pool.min, most)
+                status = config_maps.AutoscalerStatus(tuple(self._groups.values()), self._now)
+                self.store.put("configmaps", POOLS, config_maps.AUTOSCALER_STATUS, status)
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """Store the workflow's new state, or remove it."""
@@ -262,8 +238,8 @@ class KubernetesView:
     def endpoint_slices(self) -> Listed:
         """The pods behind each service."""
         for service in self._services:
-            pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
-            shown = render_endpoint_slice(service, pods, self.calendar.stamp)
+            pods = [snapshots.pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
+            shown = installation.render_endpoint_slice(service, pods, self.calendar.stamp)
             yield service.namespace, shown["metadata"]["name"], shown
 
     def answers(self, namespace: str, name: str) -> bool:
@@ -286,16 +262,21 @@ class KubernetesView:
                 yield pod.namespace, pod.name, measured
 
 
-def _subject(pod: Pod, change: Change) -> Subject | None:
+def _subject(pod: Pod, change: Change) -> snapshots.Subject | None:
     """The object that an event is about, where it is not the pod."""
     words = pod.words
     if change is not Change.STATED or words is None:
         return None
-    if words.about == CLAIM:
-        name = claim_of(pod)
-        return Subject(CLAIM, pod.namespace, name, uid("claim", pod.namespace, name))
+    if words.about == snapshots.CLAIM:
+        name = snapshots.claim_of(pod)
+        return snapshots.Subject(snapshots.CLAIM, pod.namespace, name, snapshots.uid("claim", pod.namespace, name))
     if words.about == "Node" and pod.node is not None:
-        return Subject("Node", "default", pod.node.name, pod.node.name)
+        return snapshots.Subject("Node", "default", pod.node.name, pod.node.name)
     if words.about == "ConfigMap":
-        return Subject("ConfigMap", POOLS, AUTOSCALER_STATUS, uid("configmap", POOLS, AUTOSCALER_STATUS))
+        return snapshots.Subject(
+            "ConfigMap",
+            POOLS,
+            config_maps.AUTOSCALER_STATUS,
+            snapshots.uid("configmap", POOLS, config_maps.AUTOSCALER_STATUS),
+        )
     return None

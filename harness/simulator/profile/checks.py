@@ -61,7 +61,7 @@ def _of_tenants(profile: Profile) -> Iterator[Problem]:
 
 
 def _of_queues(profile: Profile) -> Iterator[Problem]:
-    yield from _repeated("queues[{}].name", "queues", [cluster_queue.name for cluster_queue in profile.queues])
+    yield from _repeated("queues[{}].name", "queues", [queue.name for queue in profile.queues])
     known = {profile.namespace, *(tenant.namespace for tenant in profile.tenants)}
     led: list[str] = []
     for index, queue in enumerate(profile.queues):

@@ -21,25 +21,13 @@ from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
 from harness.targets.answers import JSON, MOST_TEXT, demand_access, document, error_text
 from harness.targets.completed_run import CompletedRun, Part
-from harness.targets.dask_tenants.objects import (
-    CLUSTER,
-    COMPONENT,
-    GROUP_VERSION,
-    SCHEDULER,
-    STAGE,
-    WORKER,
-    Recipe,
-    cluster_name,
-    dask_autoscaler,
-    dask_cluster,
-    stage_pod,
-)
+from harness.targets.dask_tenants import objects
 from harness.targets.dask_tenants.phases import CLOSE, COMPUTE, FOR_ALL, FOR_FIRST, FOR_SCHEDULER, WAITS
 from harness.targets.scenarios import Input
 from harness.targets.target import RejectedError, SetUp
 
 Pods = Sequence[Mapping[str, Any]]
-_ROOT = f"/apis/{GROUP_VERSION}"
+_ROOT = f"/apis/{objects.GROUP_VERSION}"
 _LOOK_S = 1.0
 _INVALID, _NOT_FOUND, _TOO_MANY = 422, 404, 429
 _BACKGROUND = "propagationPolicy=Background"
@@ -71,11 +59,11 @@ class KubeTenants:
         pause: lets others run for a number of seconds.
     """
 
-    pod_label = CLUSTER
+    pod_label = objects.CLUSTER
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: objects.Recipe,
         namespace: str,
         observed: str,
         inputs: tuple[Input, ...],
@@ -109,7 +97,7 @@ class KubeTenants:
         """One session; see `Target.submit`."""
         values = {each.name: each.default for each in self._inputs} | dict(scenario.values)
         session = _Session(
-            exchange, self._recipe, scenario.tenant or self._namespace, cluster_name(scenario.run_name),
+            exchange, self._recipe, scenario.tenant or self._namespace, objects.cluster_name(scenario.run_name),
             time_limit_s=self._time_limit_s, clock=self._clock, pause=self._pause,
         )  # fmt: skip
         return session.play(_checked(values))
@@ -134,7 +122,7 @@ class _Session:
     def __init__(
         self,
         exchange: Exchange,
-        recipe: Recipe,
+        recipe: objects.Recipe,
         namespace: str,
         name: str,
         *,
@@ -161,7 +149,7 @@ class _Session:
             TargetUnreachableError: there was no answer; the cluster is deleted, as far as that can be asked for.
         """
         self._enter(FOR_SCHEDULER)
-        made = self._create("daskclusters", dask_cluster(self._recipe, self._namespace, self._name))
+        made = self._create("daskclusters", objects.dask_cluster(self._recipe, self._namespace, self._name))
         try:
             error = self._attempt(made, values)
             self._enter(CLOSE)
@@ -184,15 +172,15 @@ class _Session:
 
     def _work(self, made: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         width, recipe, place = values["width"], self._recipe, self._namespace
-        self._until(lambda pods: len(_ready(pods, SCHEDULER)) > 0)
+        self._until(lambda pods: len(_ready(pods, objects.SCHEDULER)) > 0)
         self._enter(FOR_FIRST)
-        self._create("daskautoscalers", dask_autoscaler(recipe, place, self._name, width))
-        self._until(lambda pods: len(_ready(pods, WORKER)) > 0)
+        self._create("daskautoscalers", objects.dask_autoscaler(recipe, place, self._name, width))
+        self._until(lambda pods: len(_ready(pods, objects.WORKER)) > 0)
         self._enter(FOR_ALL)
-        before = _ready(self._until(lambda pods: len(_ready(pods, WORKER)) >= width), WORKER)
+        before = _ready(self._until(lambda pods: len(_ready(pods, objects.WORKER)) >= width), objects.WORKER)
         self._enter(COMPUTE)
-        self._create("pods", stage_pod(recipe, place, made, width, values))
-        after = _ready(self._until(_stage_is_over), WORKER)
+        self._create("pods", objects.stage_pod(recipe, place, made, width, values))
+        after = _ready(self._until(_stage_is_over), objects.WORKER)
         if lost := len(before - after):
             self._remarks.append(f"{lost} of {counted(width, 'worker')} died while they computed")
 
@@ -242,7 +230,7 @@ class _Session:
         Raises:
             RejectedError: they may not be listed.
         """
-        selection = urlencode({"labelSelector": f"{CLUSTER}={self._name}"})
+        selection = urlencode({"labelSelector": f"{objects.CLUSTER}={self._name}"})
         answer = self._exchange(HttpRequest("GET", f"{self._path(plural)}?{selection}", most_bytes=LONG_ANSWER))
         if answer.status == _TOO_MANY or answer.status >= 500:
             return ()
@@ -291,7 +279,7 @@ def _ready(pods: Pods, component: str) -> frozenset[str]:
 
 
 def _of(pods: Pods, component: str) -> Pods:
-    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).get(COMPONENT) == component]
+    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).get(objects.COMPONENT) == component]
 
 
 def _condition(pod: Mapping[str, Any], kind: str, status: str = "True") -> Mapping[str, Any] | None:
@@ -308,7 +296,7 @@ def _stage_is_over(pods: Pods) -> bool:
     Raises:
         _FailedError: it has failed.
     """
-    for pod in _of(pods, STAGE):
+    for pod in _of(pods, objects.STAGE):
         status = pod.get("status") or {}
         if status.get("phase") == "Failed":
             ends = [
@@ -337,7 +325,7 @@ def _hindrances(pods: Pods) -> list[str]:
         waits = [(container.get("state") or {}).get("waiting") or {} for container in _containers(pod)]
         texts = [str(unplaced.get("message") or unplaced.get("reason"))] if unplaced else []
         texts += [f"{wait.get('reason')}: {wait['message']}" for wait in waits if wait.get("message")]
-        component = (pod["metadata"].get("labels") or {}).get(COMPONENT, "pod")
+        component = (pod["metadata"].get("labels") or {}).get(objects.COMPONENT, "pod")
         said += [f"{component}: {text[:MOST_TEXT]}" for text in texts]
     return said
 

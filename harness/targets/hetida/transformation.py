@@ -73,7 +73,7 @@ class Transformation:
         return tuple(self._parameters())
 
     def _parameters(self) -> Iterator[Input]:
-        by_name = {input_wiring["workflow_input_name"]: input_wiring for input_wiring in self.wiring["input_wirings"]}
+        by_name = {wired["workflow_input_name"]: wired for wired in self.wiring["input_wirings"]}
         for port in self.inputs:
             wiring = by_name[port.name]
             if wiring["adapter_id"] == DIRECT:

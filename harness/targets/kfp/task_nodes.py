@@ -156,11 +156,7 @@ _PIPELINE = "root"
 
 def tasks_of(run: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
     """The tasks in the API's answer for a run, by start: each attempt once, without the groups that contain tasks."""
-    entries = [
-        task_detail
-        for task_detail in (run.get("run_details") or {}).get("task_details") or ()
-        if task_detail.get("task_id")
-    ]
+    entries = [detail for detail in (run.get("run_details") or {}).get("task_details") or () if detail.get("task_id")]
     workflow, nodes = task_nodes(entries)
     named = list(_by_node(entries, workflow, nodes))
     driven = {name.removesuffix(DRIVER_SUFFIX) for _, name in named if name.endswith(DRIVER_SUFFIX)}

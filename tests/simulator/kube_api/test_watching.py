@@ -15,7 +15,7 @@ from harness.simulator.kube_api import watching
 from harness.simulator.kube_api.errors import ApiError
 from harness.simulator.kube_api.listing import parse_options, read_page
 from harness.simulator.kube_api.resource import Resource
-from harness.simulator.kube_api.shapes import Plain
+from harness.simulator.kube_api.shapes import Shape
 from harness.simulator.kube_api.store import ObjectStore
 from tests.support.kube_cluster import Cluster, Server, pod, serve, types
 
@@ -65,7 +65,7 @@ class Follower:
     async def _watch(self, version: str) -> None:
         query = {**self._query, "watch": "1", "resourceVersion": version, "timeoutSeconds": "60"}
         options = parse_options(_pods(self._store), "", query)
-        async for lines in watching.watch(self._store, options, Plain(_pods(self._store))):
+        async for lines in watching.watch(self._store, options, Shape(_pods(self._store))):
             for line in lines.splitlines():
                 self._apply(json.loads(line))
             if LAST in self.known:
@@ -149,7 +149,7 @@ def test_each_object_comes_once_at_the_border_of_a_batch_too(count: int, version
             store.put("pods", "default", f"p{k}", pod(f"p{k}"))
         query = {"watch": "1", "resourceVersion": str(begun), "timeoutSeconds": "60"}
         seen: list[str] = []
-        async for chunk in watching.watch(store, parse_options(_pods(store), "", query), Plain(_pods(store))):
+        async for chunk in watching.watch(store, parse_options(_pods(store), "", query), Shape(_pods(store))):
             seen += [json.loads(line)["object"]["metadata"]["name"] for line in chunk.splitlines()]
             if LAST in seen:
                 return seen

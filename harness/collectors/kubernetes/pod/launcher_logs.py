@@ -173,7 +173,7 @@ def ended_pod(manifest: Mapping[str, Any], run: str, task: str) -> EndedPod | No
     """The pod if it ran the launcher and has ended by itself; none otherwise."""
     metadata, spec, status = manifest["metadata"], manifest.get("spec") or {}, manifest.get("status") or {}
     phase = status.get("phase")
-    launched = any(initcontainer.get("name") == _LAUNCHER for initcontainer in spec.get("initContainers") or ())
+    launched = any(container.get("name") == _LAUNCHER for container in spec.get("initContainers") or ())
     if not launched or not run or phase not in {"Succeeded", "Failed"}:
         return None
     return EndedPod(

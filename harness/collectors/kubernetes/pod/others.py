@@ -88,11 +88,7 @@ class OtherPods:
     def _other(self, manifest: Manifest) -> _Other | None:
         """None for a pod that does not count, or that has no node yet."""
         metadata, spec = manifest["metadata"], manifest.get("spec") or {}
-        owners = [
-            ownerreference
-            for ownerreference in metadata.get("ownerReferences") or ()
-            if ownerreference.get("controller", True)
-        ]
+        owners = [owner for owner in metadata.get("ownerReferences") or () if owner.get("controller", True)]
         within, node = str(metadata.get("namespace") or ""), spec.get("nodeName")
         if not node or within in self._apart or any(owner.get("kind") in _ON_EVERY_NODE for owner in owners):
             return None

@@ -69,11 +69,7 @@ class WorkflowChoice:
 
     def forget(self, namespace: str, name: str) -> None:
         """A workflow was deleted."""
-        for key in [
-            workflow_key
-            for workflow_key in self._running
-            if (workflow_key.namespace, workflow_key.name) == (namespace, name)
-        ]:
+        for key in [key for key in self._running if (key.namespace, key.name) == (namespace, name)]:
             del self._running[key]
 
     def take(
