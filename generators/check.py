@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from generators.acceptance import acceptance
-from generators.inference.parameter import KEYS, Parameters
+from generators.inference.parameter import Parameters
 from generators.request import Request
 from generators.spec import Spec
 from harness.model import ExitCode, counted
 from harness.model.text.inert import for_output
-from harness.targets.scenarios import Input, value_of
+from harness.targets.scenarios import KEYS, Input, value_of
 from harness.targets.table import rows_of
 
 # Says what is wrong with a cell, given its row; None when nothing is.

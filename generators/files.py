@@ -1,14 +1,14 @@
 """Writes files atomically: a file gets its name only when it is complete."""
 
 import hashlib
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from harness.model.errors import ConfigError
+from harness.store import files
 
 STDOUT = "-"
 
@@ -61,19 +61,13 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder", "give a file name")
     try:
-        out = partial.open("wb", buffering=0)
+        with files.replacing(path.parent, path.name) as out:
+            yield out
     except OSError as error:
         raise ConfigError(f"{path} can't be written: {error.strerror}", "choose a file in a writable folder") from error
-    try:
-        with out:
-            yield cast("BinaryIO", out)
-        if path.is_dir():
-            raise ConfigError(f"{path} is a folder", "give a file name")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import yaml
 
 from generators.inference.draft import Draft
-from generators.inference.parameter import KEYS, Parameters
+from generators.inference.parameter import Parameters
 from generators.sources import Sources, table_of
 from generators.spec import Spec, default_spec, read_spec
 from harness.documents import Document, read_yaml
+from harness.targets.scenarios import KEYS
 
 _HEAD = "# A scenario spec; see docs/scenarios.md. Hidden fields are used by others and not written.\n"
 

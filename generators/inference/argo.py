@@ -40,9 +40,7 @@ def read_workflow_template(path: Path) -> Parameters:
         of_cluster = [name for name, source in sources.items() if source.keys() - {"default"}]
         inputs = tuple(_typed(each) for each in inputs_of(spec) if each.name not in of_cluster)
         notes = tuple(f"the parameter '{name}' takes its value from the cluster and is left out" for name in of_cluster)
-        metadata = manifest.get("metadata") or {}
-        name = str(metadata.get("name") or metadata.get("generateName") or path.stem).rstrip("-")
-        return Parameters(name, inputs, str(path), notes)
+        return Parameters(inputs, str(path), notes)
 
 
 def _typed(parameter: Input) -> Input:

@@ -6,16 +6,13 @@ from typing import Any
 
 from generators.inference import guess
 from generators.inference.draft import Definition, Draft
-from harness.targets.scenarios import Input, InputType, typed
-
-KEYS = ("id", "scenario_name")
+from harness.targets.scenarios import KEYS, Input, InputType, typed
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """All inputs of the pipeline or workflow `name`, read from `source`; `notes` list what was left out."""
+    """All inputs of the pipeline or workflow in the file `source`; `notes` list what was left out."""
 
-    name: str
     inputs: tuple[Input, ...]
     source: str
     notes: tuple[str, ...] = ()

@@ -24,4 +24,4 @@ def read_pipeline(path: Path) -> Parameters:
         notes = [f"the optional artifact '{name}' is left out" for name in artifacts]
         notes += [f"'{name}', which places pods, is left out: each run takes its default" for name in kept]
         varied = tuple(each for each in inputs if each.name not in kept)
-        return Parameters(str(spec["pipelineInfo"]["name"]), varied, str(path), tuple(notes))
+        return Parameters(varied, str(path), tuple(notes))

@@ -41,10 +41,10 @@ def read_workflow(path: Path) -> tuple[Parameters, Draft]:
         direct.append(parameter)
         if port.data_type == "SERIES":
             series[port.name] = {"json": _series(parameter.default)}
-    complete = draft_of(Parameters(transformation.name, tuple(direct), str(path)))
+    complete = draft_of(Parameters(tuple(direct), str(path)))
     complete.helpers |= draft.helpers
     complete.columns |= series | wired
-    return Parameters(transformation.name, (*direct, *(given[name] for name in wired)), str(path)), complete
+    return Parameters((*direct, *(given[name] for name in wired)), str(path)), complete
 
 
 def _default(parameter: Input) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from harness.in_cluster.job import LOAD
+from harness.in_cluster.manifests import LOAD
 
 # Waiting does not help, although Kubernetes keeps trying.
 _STUCK = frozenset({

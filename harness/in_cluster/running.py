@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.in_cluster import pod
-from harness.in_cluster.job import KEEPER, LOAD, RUNS, STATE, ClusterTest
-from harness.in_cluster.manifests import Manifest, belongings, job, owned
+from harness.in_cluster.manifests import KEEPER, LOAD, RUNS, STATE, ClusterTest, Manifest, belongings, job, owned
 from harness.in_cluster.pod_state import PodState, Step, state_of
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.plan.whole_answer import lines_of, read_whole

@@ -15,7 +15,7 @@ from harness.model.scenario import Scenario
 from harness.model.text.inert import one_line
 from harness.targets.table import rows_of
 
-_KEYS = ("id", "scenario_name")
+KEYS = ("id", "scenario_name")
 TENANT = "tenant"  # a column that every file may have
 _MAX_ERRORS = 20
 _MOST_CHOICES = 12  # in a message
@@ -123,7 +123,7 @@ def read_scenarios(path: Path, inputs: Sequence[Input], mode: ParamMode) -> list
 
 
 def _header_errors(header: Sequence[str], inputs: Sequence[Input], mode: ParamMode) -> Iterator[str]:
-    for key in _KEYS:
+    for key in KEYS:
         if key not in header:
             yield f"row 1: the column {key} is missing{_nearest(key, header, 'is it')}"
     for name in sorted(name for name, count in Counter(header).items() if count > 1):
@@ -134,8 +134,8 @@ def _header_errors(header: Sequence[str], inputs: Sequence[Input], mode: ParamMo
         given = {mode.json_into}
     else:
         given = set(header)
-        for name in sorted(given - set(known) - {*_KEYS, TENANT}):
-            meant = _nearest(name, {*known, *_KEYS, TENANT} - given, "did you mean")
+        for name in sorted(given - set(known) - {*KEYS, TENANT}):
+            meant = _nearest(name, {*known, *KEYS, TENANT} - given, "did you mean")
             yield f"row 1, column {name}: unknown parameter{meant}; the pipeline has: {_listed(known)}"
     for name, wanted in known.items():
         if wanted.required and name not in given:

@@ -4,7 +4,7 @@ import pytest
 
 from harness.cli.loading import run_in_cluster
 from harness.in_cluster.inputs import Inputs
-from harness.in_cluster.job import ClusterTest
+from harness.in_cluster.manifests import ClusterTest
 from harness.in_cluster.pod_state import PodState, Step
 from harness.model.errors import ConfigError, PipeswarmError
 

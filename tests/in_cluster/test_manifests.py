@@ -6,8 +6,7 @@ import yaml
 from harness.collectors.rights import RIGHTS
 from harness.in_cluster.account import account, argo_rules
 from harness.in_cluster.inputs import Inputs
-from harness.in_cluster.job import ClusterTest
-from harness.in_cluster.manifests import belongings, job, owned
+from harness.in_cluster.manifests import ClusterTest, belongings, job, owned
 from tests.support.e2e import ROOT
 
 TEST = ClusterTest(

@@ -17,8 +17,7 @@ from harness.collectors.source_health import UnreachableError
 from harness.in_cluster import inputs
 from harness.in_cluster.account import ACCOUNT, Rule, account, argo_rules
 from harness.in_cluster.inputs import Inputs
-from harness.in_cluster.job import FETCHED, SENT, ClusterTest
-from harness.in_cluster.manifests import Manifest, belongings, job
+from harness.in_cluster.manifests import FETCHED, SENT, ClusterTest, Manifest, belongings, job
 from harness.in_cluster.objects import check_address
 from harness.in_cluster.pod_state import Step
 from harness.in_cluster.running import RunningTest, follow, start
