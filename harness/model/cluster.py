@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.model.records import Node
 
@@ -88,3 +89,29 @@ class NodeOffer:
     memory: float
     gpus: float
     virtual: bool = False
+
+
+class Requirement(NamedTuple):
+    """One expression of a label selector or of a node affinity."""
+
+    key: str
+    operator: str  # In, NotIn, Exists, DoesNotExist, Gt, Lt
+    values: tuple[str, ...] = ()
+
+    def met_by(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels meets the requirement."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case "DoesNotExist":
+                return value is None
+            case "Gt" | "Lt" if value is not None and value.lstrip("-").isdigit():
+                bound = int(self.values[0])
+                return int(value) > bound if self.operator == "Gt" else int(value) < bound
+            case _:
+                return False

@@ -7,6 +7,7 @@ The fields are those of kfp-kubernetes' KubernetesExecutorConfig. Kubernetes joi
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.model.cluster import Requirement
 from harness.model.errors import ConfigError
 from harness.prepare.pools import SELECTOR, placing
 from harness.prepare.settings import Placement, Preference
@@ -83,7 +84,7 @@ def _excluded_by(term: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -
     wanted += [("the required affinity", each["key"], _values(each)) for each in term if each["operator"] == "In"]
     for each in term:
         for origin, key, values in wanted:
-            if each["key"] == key and not any(_fits(value, each["operator"], _values(each)) for value in values):
+            if each["key"] == key and not any(_requirement(each).met_by({key: value}) for value in values):
                 shown = f"{key} {each['operator']} {','.join(_values(each))}".rstrip()
                 return f"{origin} {key}={','.join(values)}", f"the required affinity {shown}"
     return ()
@@ -93,12 +94,5 @@ def _values(expression: Mapping[str, Any]) -> list[str]:
     return [str(value) for value in expression.get("values", ())]
 
 
-def _fits(value: str, operator: str, values: Sequence[str]) -> bool:
-    match operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "DoesNotExist":
-            return False
-    return True  # Exists; Gt and Lt compare numbers, which a selector hardly holds
+def _requirement(expression: Mapping[str, Any]) -> Requirement:
+    return Requirement(expression["key"], expression["operator"], tuple(_values(expression)))

@@ -87,6 +87,7 @@ def test_every_operator_can_be_written(text, operator, values):
         ({"nodeAffinity": [term(("pool", "DoesNotExist"))]}, ["pool=spot"], []),
         ({"nodeSelector": {"labels": {"pool": "a"}}}, [], ["pool=b"]),
         ({"nodeAffinity": [term(("pool", "In", ["a"]))]}, [], ["pool=b"]),
+        ({}, ["pool=spot"], ["pool>3"]),  # a value that is no number is not above one
     ],
 )
 def test_placement_that_no_node_fits_is_refused(before, selectors, affinity):
@@ -99,7 +100,7 @@ def test_placement_that_no_node_fits_is_refused(before, selectors, affinity):
     [
         ([term(("pool", "In", ["a"])), term(("pool", "In", ["spot", "c"]))], []),  # one alternative fits
         ([term(("pool", "NotIn", ["spot"]), weight=1)], []),  # a preference
-        ([], ["pool>3", "pool"]),
+        ([], ["pool"]),
     ],
 )
 def test_placement_that_some_node_fits_is_kept(before, affinity):

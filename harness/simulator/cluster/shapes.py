@@ -3,36 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from harness.model.cluster import Requirement
 from harness.model.units import parse_quantity
 from harness.simulator.profile import Pool, Taint
 
 HOSTNAME = "kubernetes.io/hostname"
-
-
-class Requirement(NamedTuple):
-    """One expression of a required node affinity."""
-
-    key: str
-    operator: str  # In, NotIn, Exists, DoesNotExist, Gt, Lt
-    values: tuple[str, ...] = ()
-
-    def met_by(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels meets the requirement."""
-        value = labels.get(self.key)
-        match self.operator:
-            case "In":
-                return value in self.values
-            case "NotIn":
-                return value not in self.values
-            case "Exists":
-                return value is not None
-            case "DoesNotExist":
-                return value is None
-            case "Gt" | "Lt" if value is not None and value.lstrip("-").isdigit():
-                bound = int(self.values[0])
-                return int(value) > bound if self.operator == "Gt" else int(value) < bound
-            case _:
-                return False
 
 
 class Toleration(NamedTuple):

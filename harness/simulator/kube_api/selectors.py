@@ -4,9 +4,9 @@ Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.model.cluster import Requirement
 from harness.simulator.kube_api.errors import bad_request
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.store import ObjectVersion
@@ -21,57 +21,13 @@ _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """One condition on a label: `operator` is in, notin, exists, !, > or <."""
-
-    key: str
-    operator: str
-    values: frozenset[str] = frozenset()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels passes."""
-        value = labels.get(self.key)
-        match self.operator:
-            case "in":
-                return value is not None and value in self.values
-            case "notin":
-                return value is None or value not in self.values
-            case "exists":
-                return value is not None
-            case "!":
-                return value is None
-        return value is not None and self._compares(value)
-
-    def _compares(self, value: str) -> bool:
-        try:
-            number = int(value)
-        except ValueError:
-            return False
-        bound = int(next(iter(self.values)))
-        return number > bound if self.operator == ">" else number < bound
-
-
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
-    """One condition on a field: equal, or not."""
-
-    field: str
-    equal: bool
-    value: str
-
-    def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether an object with these fields passes."""
-        return (fields.get(self.field, "") == self.value) == self.equal
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """The requested objects of one type: namespace ("" for all), labels, fields."""
 
     resource: Resource
     namespace: str = ""
     labels: tuple[Requirement, ...] = ()
-    fields: tuple[FieldRequirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
 
     @property
     def filters(self) -> bool:
@@ -83,12 +39,12 @@ class Selection:
         if self.namespace and version.namespace != self.namespace:
             return False
         if self.fields:
-            fields = self.resource.fields(version.snapshot)
-            if not all(field.matches(fields) for field in self.fields):
+            fields = {**dict.fromkeys(self.resource.selectable, ""), **self.resource.fields(version.snapshot)}
+            if not all(field.met_by(fields) for field in self.fields):
                 return False
         if self.labels:
             labels = self.resource.labels(version.snapshot)
-            return all(label.matches(labels) for label in self.labels)
+            return all(label.met_by(labels) for label in self.labels)
         return True
 
 
@@ -116,17 +72,17 @@ def _requirement(term: re.Match[str]) -> Requirement | None:
         return None
     sign = term["sign"] or term["within"]
     if sign is None:
-        return Requirement(key, "!" if term["absent"] else "exists")
-    values = frozenset(part.strip() for part in (term["listed"] if term["within"] else term["value"]).split(","))
+        return Requirement(key, "DoesNotExist" if term["absent"] else "Exists")
+    values = tuple(part.strip() for part in (term["listed"] if term["within"] else term["value"]).split(","))
     if not all(_NAME.fullmatch(value) for value in values if value):
         return None
     if sign in ("<", ">"):
         numbers = all(re.fullmatch(r"[+-]?\d+", value) for value in values)
-        return Requirement(key, sign, values) if numbers else None
-    return Requirement(key, "notin" if sign in ("!=", "notin") else "in", values)
+        return Requirement(key, "Gt" if sign == ">" else "Lt", values) if numbers else None
+    return Requirement(key, "NotIn" if sign in ("!=", "notin") else "In", values)
 
 
-def parse_fields(text: str, supported: tuple[str, ...]) -> tuple[FieldRequirement, ...]:
+def parse_fields(text: str, supported: tuple[str, ...]) -> tuple[Requirement, ...]:
     r"""The conditions of a field selector such as ``spec.nodeName=n,status.phase!=Failed``.
 
     A ``\`` escapes a ``,`` or ``=`` in a value.
@@ -144,5 +100,7 @@ def parse_fields(text: str, supported: tuple[str, ...]) -> tuple[FieldRequiremen
         field, operator, value = match.groups()
         if field not in supported:
             raise bad_request(f"field label not supported: {field}")
-        requirements.append(FieldRequirement(field, operator != "!=", re.sub(r"\\(.)", r"\1", value)))
+        requirements.append(
+            Requirement(field, "NotIn" if operator == "!=" else "In", (re.sub(r"\\(.)", r"\1", value),))
+        )
     return tuple(requirements)

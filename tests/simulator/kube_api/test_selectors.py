@@ -43,7 +43,7 @@ LABELS = {"app": "x", "cpus": "8", "empty": ""}
     ],
 )
 def test_a_label_selector_selects(selector: str, selected: bool) -> None:
-    assert all(each.matches(LABELS) for each in parse_labels(selector)) is selected
+    assert all(each.met_by(LABELS) for each in parse_labels(selector)) is selected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         code = refusal.code
     else:
         code = 200
-        assert all(isinstance(each.matches({"a": "b"}), bool) for each in requirements)
+        assert all(isinstance(each.met_by({"a": "b"}), bool) for each in requirements)
     assert code in (200, 400)
 
 
@@ -79,8 +79,8 @@ def test_in_and_notin_divide_all_objects(labels: dict[str, str], key: str, value
     listed = ",".join(values)
     (inside,) = parse_labels(f"{key} in ({listed})")
     (outside,) = parse_labels(f"{key} notin ({listed})")
-    assert inside.matches(labels) != outside.matches(labels)
-    assert inside.matches(labels) == any(parse_labels(f"{key}={value}")[0].matches(labels) for value in values)
+    assert inside.met_by(labels) != outside.met_by(labels)
+    assert inside.met_by(labels) == any(parse_labels(f"{key}={value}")[0].met_by(labels) for value in values)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_in_and_notin_divide_all_objects(labels: dict[str, str], key: str, value
     ],
 )
 def test_a_field_selector_selects(selector: str, selected: bool) -> None:
-    fields = {"metadata.name": "a", "status.phase": "Running", "reason": "a,b=c"}
+    fields = {"metadata.name": "a", "status.phase": "Running", "reason": "a,b=c", "spec.nodeName": ""}
     supported = ("metadata.name", "status.phase", "spec.nodeName", "reason")
-    assert all(each.matches(fields) for each in parse_fields(selector, supported)) is selected
+    assert all(each.met_by(fields) for each in parse_fields(selector, supported)) is selected
 
 
 @pytest.mark.parametrize(
