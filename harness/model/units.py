@@ -1,6 +1,7 @@
 """Rates, durations and quantities as users write them: ``2/s 120/m 500/h``, ``90s 10m 1h30m``, ``500m 2Gi``."""
 
 import re
+from datetime import UTC, datetime
 from math import isfinite, nan
 
 from harness.model.errors import ConfigError
@@ -92,6 +93,11 @@ def format_duration(seconds: float) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
+
+
+def timestamp(at_s: float) -> str:
+    """An instant in UTC s as Kubernetes writes it: RFC 3339 in whole seconds."""
+    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def counted(count: float, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -77,3 +78,12 @@ def hint_for(said: str, otherwise: str) -> str:
     if _PLAIN_HTTP.search(said):
         return "the server uses TLS there: give --host https://…"
     return kube_service.hint_for(said, otherwise)
+
+
+def instant(text: str | None) -> int | None:
+    """UTC ns of an RFC 3339 timestamp; None for the years 1 and 1970, which mean that it has not happened yet."""
+    if not text:
+        return None
+    at = datetime.fromisoformat(text)
+    seconds = int(at.timestamp()) if at.tzinfo else int(at.replace(tzinfo=UTC).timestamp())
+    return seconds * 10**9 + at.microsecond * 1000 if seconds > 0 else None

@@ -20,7 +20,7 @@ from harness.model.phases import (
     VERSION,
 )
 from harness.store import RunFolder
-from harness.targets.kfp.task_nodes import instant
+from harness.targets.answers import instant
 from tests.support.observers import (
     TOKEN,
     Simulator,

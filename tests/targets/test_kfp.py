@@ -10,9 +10,9 @@ from harness.model import ConfigError, Scenario, TargetUnreachableError
 from harness.model.http import HttpAnswer
 from harness.prepare.changes import platform_of
 from harness.prepare.steps import tasks_of
+from harness.targets.answers import instant
 from harness.targets.kfp import KfpTarget, prepare
 from harness.targets.kfp.pipeline import read_pipeline
-from harness.targets.kfp.task_nodes import instant
 from harness.targets.target import RejectedError
 from tests.support.compiled import OLDER
 from tests.support.kfp_exchange import IR, OPTIONS, TEXTS, Server, ready

@@ -6,7 +6,6 @@ Its gauges hold Kubernetes' own stamps (whole seconds), or are 1 while something
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from re import sub
 from typing import Any
 
@@ -15,6 +14,7 @@ from harness.collectors.kubernetes.pod.life import LABELS, NODE_NAME, WORKFLOW
 from harness.collectors.metrics.kube_state_series import OF_CLAIMS, OF_NODES, Series
 from harness.collectors.metrics.past_pulls import Start, inferred_pulls
 from harness.collectors.metrics.prometheus import LAST_S
+from harness.model.units import timestamp
 
 Manifest = dict[str, Any]
 Labels = Mapping[str, str]
@@ -131,7 +131,7 @@ class KubeState:
             at = over or last or self._until_s
             manifest = self._pod(uid, thing, created, over)
             if gone:
-                manifest["metadata"]["deletionTimestamp"] = _text(at)
+                manifest["metadata"]["deletionTimestamp"] = timestamp(at)
             yield Known(_ns(at), "DELETED" if gone else "ADDED", manifest, pulls.get(uid, ()))
 
     def _over(self, thing: _Thing) -> float | None:
@@ -163,7 +163,7 @@ class KubeState:
         ]  # fmt: skip
         metadata: Manifest = {
             "name": labels["pod"], "namespace": labels.get("namespace", ""), "uid": uid, "ownerReferences": owners,
-            "creationTimestamp": _text(created), **_named(thing, labels["pod"], owners),
+            "creationTimestamp": timestamp(created), **_named(thing, labels["pod"], owners),
         }  # fmt: skip
         spec = {"nodeName": labels.get("node"), "containers": _containers(thing)}
         failed = "Failed" in thing.edges("kube_pod_status_phase", "phase")
@@ -186,18 +186,18 @@ class KubeState:
                 continue
             ready = thing.edges("kube_node_status_condition").get("")
             since = max(created, ready[0]) if ready else None
-            condition = {"type": "Ready", "status": "True", "lastTransitionTime": _text(since)} if since else None
+            condition = {"type": "Ready", "status": "True", "lastTransitionTime": timestamp(since)} if since else None
             amounts = {
                 _RESOURCES.get(row.get("resource", ""), row.get("resource", "")): value
                 for row, value in thing.rows("kube_node_status_allocatable")
             }
             labels = _translated(thing, _LABELS)
-            metadata: Manifest = {"name": name, "creationTimestamp": _text(created), "labels": labels}
+            metadata: Manifest = {"name": name, "creationTimestamp": timestamp(created), "labels": labels}
             status = {"allocatable": amounts, "conditions": [condition] if condition else []}
             manifest: Manifest = {"kind": "Node", "metadata": metadata, "status": status}
             yield Known(_ns(created), "ADDED", manifest)
             if seen and seen[1] + 2 * self._interval_s < self._until_s:
-                metadata["deletionTimestamp"] = _text(seen[1])
+                metadata["deletionTimestamp"] = timestamp(seen[1])
                 yield Known(_ns(seen[1]), "DELETED", manifest)
 
     def claims(self) -> Iterator[Known]:
@@ -259,12 +259,13 @@ def _conditions(thing: _Thing, created: float, over: float | None, interval_s: f
     if blocked or hidden:
         first = min(blocked[0], scheduled or blocked[0]) if blocked else created
         yield {
-            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": _text(first),
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+            "lastTransitionTime": timestamp(first),
         }  # fmt: skip
     if scheduled:
-        yield {"type": "PodScheduled", "status": "True", "lastTransitionTime": _text(scheduled)}
+        yield {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(scheduled)}
     if over:
-        yield {"type": "Ready", "status": "False", "lastTransitionTime": _text(over)}
+        yield {"type": "Ready", "status": "False", "lastTransitionTime": timestamp(over)}
 
 
 def _statuses(thing: _Thing, over: float | None) -> Iterator[dict[str, Any]]:
@@ -272,11 +273,11 @@ def _statuses(thing: _Thing, over: float | None) -> Iterator[dict[str, Any]]:
     reasons = {row.get("container"): row.get("reason", "") for row, _ in thing.rows(_FAILED_REASON)}
     started = {row.get("container", ""): at for row, at in thing.rows("kube_pod_container_state_started")}
     for name, at in started.items():
-        state: dict[str, Any] = {"startedAt": _text(at)}
+        state: dict[str, Any] = {"startedAt": timestamp(at)}
         if over is None:
             yield {"name": name, "state": {"running": state}}
             continue
-        state["finishedAt"] = _text(max(over, at))
+        state["finishedAt"] = timestamp(max(over, at))
         if reason := reasons.get(name):
             state |= {"exitCode": 137 if reason == "OOMKilled" else 1, "reason": reason, "message": f"{name}: {reason}"}
         yield {"name": name, "state": {"terminated": state}}
@@ -289,10 +290,6 @@ def _containers(thing: _Thing) -> list[dict[str, Any]]:
             resources = found.setdefault(row.get("container", ""), {"requests": {}, "limits": {}})
             resources[kind][_RESOURCES.get(row.get("resource", ""), row.get("resource", ""))] = value
     return [{"name": name, "resources": resources} for name, resources in sorted(found.items())]
-
-
-def _text(at_s: float) -> str:
-    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _ns(at_s: float) -> int:

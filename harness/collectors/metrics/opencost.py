@@ -5,7 +5,7 @@ Source: https://opencost.io/docs/integrations/api
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from math import isfinite
 from typing import Any
 
@@ -13,6 +13,7 @@ from harness.collectors.metrics.past import Answer, Ask
 from harness.collectors.metrics.prometheus import data_of
 from harness.collectors.source_health import UnreachableError
 from harness.model.http import Exchange
+from harness.model.units import timestamp
 
 _PATH, _IDLE = "/allocation/compute", "__idle__"
 _RESOLUTION_S = 60  # of its times
@@ -25,8 +26,7 @@ class Allocations(Ask):
     @property
     def request(self) -> tuple[str, dict[str, str]]:
         """Path and query."""
-        ends = (datetime.fromtimestamp(at_s, UTC) for at_s in (self.start_s, self.end_s))
-        window = ",".join(f"{end:%Y-%m-%dT%H:%M:%SZ}" for end in ends)
+        window = f"{timestamp(self.start_s)},{timestamp(self.end_s)}"
         return _PATH, {"window": window, "aggregate": "namespace,pod", "includeIdle": "true"}
 
 

@@ -1,9 +1,10 @@
 """Pulls of images, which no series shows: the first pods with an image on a node start later than others by them."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from statistics import median
 from typing import Any, NamedTuple
+
+from harness.model.units import timestamp
 
 _PULLED_S = 2.0  # shorter pulls can't be told from stamps in whole seconds
 
@@ -27,7 +28,7 @@ class Start(NamedTuple):
     def pull(self, ended: float) -> tuple[Manifest, Manifest]:
         """The kubelet's events about it."""
         about = {"involvedObject": {"uid": self.uid}, "metadata": {}}
-        first, last = _text(self.scheduled), _text(ended)
+        first, last = timestamp(self.scheduled), timestamp(ended)
         return (
             {**about, "reason": "Pulling", "message": f'Pulling image "{self.image}"', "firstTimestamp": first},
             {**about, "reason": "Pulled", "message": f'Successfully pulled image "{self.image}"',
@@ -50,7 +51,3 @@ def inferred_pulls(found: Iterable[Start]) -> Mapping[str, tuple[Manifest, Manif
     usual_s = median(warm) if warm else min((each.length_s for each in starts), default=0.0)
     ends = {each: there[each.node, each.image] - usual_s for each in starts}
     return {each.uid: each.pull(ended) for each, ended in ends.items() if ended - each.scheduled > _PULLED_S}
-
-
-def _text(at_s: float) -> str:
-    return datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

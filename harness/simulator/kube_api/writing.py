@@ -1,12 +1,12 @@
 """Writes by clients: delete, evict, patch, scale. Checked here, carried out by the model."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import orjson
 
+from harness.model.units import timestamp
 from harness.simulator.kube_api import errors
 from harness.simulator.kube_api.actions import Actions
 from harness.simulator.kube_api.listing import number
@@ -278,7 +278,7 @@ class Creations:
 
     def _stamped(self, body: Manifest, namespace: str) -> Manifest:
         """The document with the metadata that a server gives it, and without its type."""
-        created = datetime.fromtimestamp(self._now() // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        created = timestamp(self._now() // 10**9)
         place = {"namespace": namespace} if namespace else {}
         kept = {key: value for key, value in body["metadata"].items() if key != "resourceVersion"}
         content = {key: value for key, value in body.items() if key not in ("apiVersion", "kind")}

@@ -1,12 +1,12 @@
 """Workflows as runs: their state, and the tasks in their nodes."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from harness.model.argo.manifest import RUN_NAME
 from harness.model.argo.nodes import nodes_of_status, parent_of_node, task_of_node
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
+from harness.targets.answers import instant
 from harness.targets.target import ListedRun, TaskDetail
 
 PHASE = "workflows.argoproj.io/phase"
@@ -79,8 +79,3 @@ def _tasks(nodes: list[Mapping[str, Any]], workflow: str) -> Iterator[TaskDetail
             error=str(node.get("message") or "") if state == FAILED else "",
             cached=_is_cached(node),
         )
-
-
-def instant(text: str | None) -> int | None:
-    """UTC ns of an RFC 3339 timestamp; none for none."""
-    return round(datetime.fromisoformat(text).timestamp()) * 10**9 if text else None

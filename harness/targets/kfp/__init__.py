@@ -7,7 +7,6 @@ The pipeline is uploaded once, named by the digest of its content, and runs are 
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from harness.model.http import Exchange, HttpRequest
 from harness.model.options import Option
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
+from harness.model.units import timestamp
 from harness.prepare.options import parse_settings
 from harness.targets.answers import JSON
 from harness.targets.kfp.api import ROOT, Api, HttpError, error_text
@@ -252,8 +252,7 @@ def _filter(operation: str, key: str, **value: str) -> str:
 
 
 def _created_since(at: int) -> str:
-    stamp = datetime.fromtimestamp(at // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return _filter("GREATER_THAN_EQUALS", "created_at", timestamp_value=stamp)
+    return _filter("GREATER_THAN_EQUALS", "created_at", timestamp_value=timestamp(at // 10**9))
 
 
 def _found_or_made(

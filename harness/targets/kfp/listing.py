@@ -7,7 +7,7 @@ import orjson
 
 from harness.model.errors import ConfigError
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
-from harness.targets.kfp.task_nodes import instant
+from harness.targets.answers import instant
 from harness.targets.target import ListedRun
 
 # --- where runs go: an experiment and a pipeline version, one for all runs, or one in the namespace of each tenant

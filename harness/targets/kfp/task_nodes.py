@@ -11,11 +11,11 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from harness.model.argo.nodes import DRIVER_SUFFIX, node_id, parent_of_node, task_of_node
 from harness.model.phases import SKIPPED
+from harness.targets.answers import instant
 from harness.targets.target import TaskDetail
 
 Entry = Mapping[str, Any]
@@ -185,12 +185,3 @@ def _task(entry: Entry, name: str, driven: set[str]) -> TaskDetail:
         error=str((entry.get("error") or {}).get("message", "")),
         cached=state == SKIPPED and name in driven,
     )
-
-
-def instant(text: str | None) -> int | None:
-    """UTC ns of an RFC 3339 timestamp; None for the years 1 and 1970, which mean that it has not happened yet."""
-    if not text:
-        return None
-    at = datetime.fromisoformat(text)
-    seconds = int(at.timestamp()) if at.tzinfo else int(at.replace(tzinfo=UTC).timestamp())
-    return seconds * 10**9 + at.microsecond * 1000 if seconds > 0 else None
