@@ -31,7 +31,6 @@ ALLOWED = {
     "harness/cli/__init__.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
     "harness/drive/console.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
     "generators/cli.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
-    "generators/files.py: partial.open('wb', buffering=0)": "written",
     "harness/plan/form_files.py: path.open('wb')": "written",
     "harness/drive/processes.py: log.open('ab')": "written",
     "harness/planning/experiment_folder.py: (folder / RESULTS).open('a', encoding='utf-8')": "written",

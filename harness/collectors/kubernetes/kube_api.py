@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +19,7 @@ from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes import renewal
 from harness.collectors.source_health import UnreachableError
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.plan import environment
 from harness.plan.whole_answer import lines_of, read_whole, read_within_bounds
 
@@ -28,6 +29,8 @@ _METADATA = f"{_WHOLE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_OF_LIST = f"{_WHOLE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NAME_IN_PATH = re.compile(r"/(nodes|pods|workflows)/[^/]+")  # a figure for each would let live views grow
 _GRACE_S, _ANSWER_S = 5.0, 60.0
+_CALL_TIMEOUTS_S = (10.0, 60.0)  # for a connection, for an answer
+_TRY = "try kubectl get nodes"
 _QUIET_S = 90.0  # a watch without any data for so long, not even a bookmark, is considered dead
 
 
@@ -264,3 +267,52 @@ def _error_text(response: urllib3.BaseHTTPResponse) -> str:
         return str(orjson.loads(response.data)["message"])
     except (ValueError, KeyError, TypeError):
         return response.data[:300].decode(errors="replace").strip()
+
+
+class CoreApi:
+    """Nodes, pods and events of the cluster of a kubeconfig's context ("": its current one), as plain JSON.
+
+    Raises:
+        ConfigError: the kubeconfig can't be used.
+        TargetUnreachableError: of the methods: the API server refuses or does not answer.
+    """
+
+    def __init__(self, context: str) -> None:
+        from kubernetes import client
+
+        try:
+            connected, _ = connect(context)
+        except UnreachableError as error:
+            raise ConfigError(str(error), "set KUBECONFIG, or give --kube-context") from error
+        self.core: Any = client.CoreV1Api(connected)
+
+    def nodes(self, **selectors: str) -> list[dict[str, Any]]:
+        """The nodes."""
+        return self.send(partial(listed, self.core.list_node), **selectors)  # type: ignore[no-any-return]
+
+    def items(self, kind: str, namespace: str = "", **selectors: str) -> list[dict[str, Any]]:
+        """The objects of a kind that has namespaces, in one or ("") in all."""
+        place, given = (f"namespaced_{kind}", (namespace,)) if namespace else (f"{kind}_for_all_namespaces", ())
+        call = partial(listed, getattr(self.core, f"list_{place}"))
+        return self.send(call, *given, **selectors)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def send(call: Callable[..., Any], *given: object, hint: str = _TRY, **selectors: str) -> Any:
+        """What a call of the client returns; the exception of a refusal, for which the `hint` is, is the cause."""
+        from kubernetes.client.exceptions import ApiException
+
+        try:
+            return call(*given, **selectors, _preload_content=False, _request_timeout=_CALL_TIMEOUTS_S)
+        except ApiException as error:
+            said = f"the Kubernetes API refused: {error.status} {said_by(error)}"
+            raise TargetUnreachableError(said, hint) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise TargetUnreachableError(f"the Kubernetes API does not answer: {error}", _TRY) from error
+
+
+def said_by(error: Any) -> str:
+    """The message of the Status that an exception of the client holds, or its reason."""
+    try:
+        return str(orjson.loads(error.body or b"")["message"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return str(error.reason)

@@ -1,20 +1,16 @@
 """A cluster's node pools through the official client: read for trials, and cordoned node by node."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-from harness.collectors.kubernetes.kube_api import connect, listed
+from harness.collectors.kubernetes.kube_api import CoreApi
 from harness.collectors.kubernetes.nodes import node_of
 from harness.collectors.kubernetes.pod.life import WORKFLOW, run_of, task_of
 from harness.collectors.kubernetes.pod.requests import requests_of
-from harness.collectors.source_health import UnreachableError
 from harness.model.cluster import NodeOffer, PoolNode, PoolPod
-from harness.model.errors import ConfigError, TargetUnreachableError
 
 _FAILED = "reason=FailedScheduling"
 _LIVE = ("Pending", "Running")
-_TIMEOUTS_S = (10.0, 60.0)  # for a connection, for an answer
 
 
 class NodePools:
@@ -22,69 +18,38 @@ class NodePools:
 
     Raises:
         ConfigError: the kubeconfig can't be used.
+        TargetUnreachableError: of the methods: the API server refuses or does not answer.
     """
 
     def __init__(self, context: str | None = None, namespace: str = "") -> None:
-        from kubernetes import client
-
-        try:
-            connected, _ = connect(context or "")
-        except UnreachableError as error:
-            raise ConfigError(str(error), "set KUBECONFIG, or give --kube-context") from error
-        self._core: Any = client.CoreV1Api(connected)
+        self._api = CoreApi(context or "")
         self._namespace = namespace
 
     def nodes(self) -> list[PoolNode]:
-        """All nodes.
-
-        Raises:
-            TargetUnreachableError: the cluster does not answer, as with the other methods.
-        """
+        """All nodes."""
         return [
             PoolNode(node_of(item), bool(item["spec"].get("taints")), bool(item["spec"].get("unschedulable")))
-            for item in self._items(self._core.list_node)
+            for item in self._api.nodes()
         ]
 
     def offers(self) -> list[NodeOffer]:
         """What the nodes offer to pods."""
-        return [_offer(item) for item in self._items(self._core.list_node)]
+        return [_offer(item) for item in self._api.nodes()]
 
     def pods(self, *, everywhere: bool = False) -> list[PoolPod]:
         """The pods of runs in their namespace, or all pods everywhere."""
-        if everywhere:
-            found = self._items(self._core.list_pod_for_all_namespaces)
-        else:
-            found = self._namespaced("pod", label_selector=WORKFLOW)
-        return [_pod(each) for each in found]
+        of_runs = {"label_selector": WORKFLOW, "namespace": self._namespace}
+        return [_pod(each) for each in self._api.items("pod", **({} if everywhere else of_runs))]
 
     def scheduling_failures(self) -> list[tuple[str, str]]:
         """Events in the namespace of the runs: a pod's name, and the scheduler's message."""
-        events = self._namespaced("event", field_selector=_FAILED)
+        events = self._api.items("event", self._namespace, field_selector=_FAILED)
         return [(str(event["involvedObject"].get("name")), str(event.get("message") or "")) for event in events]
 
     def cordon(self, node: str, *, cordoned: bool) -> None:
         """Keep new pods off a node, or allow them again."""
-        self._call(self._core.patch_node, "is 'patch nodes' allowed?", node, {"spec": {"unschedulable": cordoned}})
-
-    def _namespaced(self, kind: str, **selectors: str) -> list[dict[str, Any]]:
-        if self._namespace:
-            return self._items(getattr(self._core, f"list_namespaced_{kind}"), self._namespace, **selectors)
-        return self._items(getattr(self._core, f"list_{kind}_for_all_namespaces"), **selectors)
-
-    def _items(self, call: Callable[..., Any], *given: str, **selectors: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._call(partial(listed, call), "try kubectl get nodes", *given, **selectors)
-        return found
-
-    @staticmethod
-    def _call(call: Callable[..., Any], hint: str, *given: object, **selectors: str) -> Any:
-        """Plain JSON instead of the client's models."""
-        from kubernetes.client.exceptions import ApiException
-        from urllib3.exceptions import HTTPError
-
-        try:
-            return call(*given, **selectors, _preload_content=False, _request_timeout=_TIMEOUTS_S)
-        except (ApiException, HTTPError) as error:
-            raise TargetUnreachableError(f"the Kubernetes API refused or did not answer: {error}", hint) from error
+        body = {"spec": {"unschedulable": cordoned}}
+        self._api.send(self._api.core.patch_node, node, body, hint="is 'patch nodes' allowed?")
 
 
 def _offer(manifest: Mapping[str, Any]) -> NodeOffer:
