@@ -13,7 +13,7 @@ from harness.model.scenario import Scenario
 from harness.model.text.redaction import HIDDEN, Redaction
 from harness.simulator.kube_api import resource
 from harness.targets import argo
-from harness.targets.argo.manifest import TEST_LABEL, inputs_of
+from harness.targets.argo.manifest import TEST_LABEL, inputs_of, read_manifests
 from harness.targets.scenarios import ParamMode, read_scenarios
 from harness.targets.target import Cleanup, RejectedError
 from tests.support.argo_exchange import DEFAULTS, MANIFEST, Argo, answer, prepared, status, template
@@ -200,6 +200,22 @@ def test_the_objects_beside_a_workflow_are_created_once(tmp_path):
     }
     assert created == {"workflowtemplates": "shared", "configmaps": "limits", "workflows": "pipeswarm-trial"}
     ready(cluster, offline)  # they exist now
+
+
+def test_of_several_templates_the_package_says_which_one_runs(tmp_path):
+    (tmp_path / "beside.yaml").write_text(BESIDE)
+    main = {
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "WorkflowTemplate", "metadata": {"name": "main"}, "spec": {
+            "entrypoint": "a", "arguments": {"parameters": [{"name": "n"}]},
+            "templates": [{"name": "a", "container": {"image": "a"}}],
+        },
+    }  # fmt: skip
+    (tmp_path / "main.yaml").write_text(json.dumps(main))
+    given = {"workflow": str(tmp_path / "main.yaml"), "with": str(tmp_path / "beside.yaml")}
+    (tmp_path / "package.yaml").write_bytes(argo.prepare({**DEFAULTS, **given}, simulated=True).package)
+    first, *others = read_manifests(tmp_path / "package.yaml")
+    assert (first["metadata"], first["spec"]) == (main["metadata"], main["spec"])
+    assert [each["metadata"]["name"] for each in others] == ["main", "shared", "limits"]
 
 
 @pytest.mark.parametrize(

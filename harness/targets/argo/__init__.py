@@ -29,6 +29,7 @@ from harness.targets.argo.api import (
     try_out,
 )
 from harness.targets.argo.manifest import (
+    NEEDED,
     TEST_LABEL,
     Reference,
     inputs_of,
@@ -98,7 +99,9 @@ def prepare(texts: Mapping[str, str], *, simulated: bool) -> Prepared:
     options["workflow"] = orjson.dumps({"metadata": kept, "spec": spec}).decode()
     if objects:
         options["objects"] = orjson.dumps(objects).decode()
-    package = yaml.dump_all([manifest, *objects], Dumper=yaml.CSafeDumper, sort_keys=False).encode()
+    # Of several templates the package's readers could not tell which one runs.
+    first = [{**manifest, "kind": "Workflow"}, manifest] if objects and manifest["kind"] in NEEDED else [manifest]
+    package = yaml.dump_all([*first, *objects], Dumper=yaml.CSafeDumper, sort_keys=False).encode()
     refers = spec.get("workflowTemplateRef")
     templates = [spec_of(each) for each in objects if refers and each["metadata"].get("name") == refers.get("name")]
     inputs = None if refers and not templates else inputs_of(spec, *templates[:1])
@@ -158,8 +161,7 @@ class ArgoTarget:
         answer = exchange(self._paths.creation(self._object(name, scenario.run_name, scenario.values)))
         if answer.status == _CONFLICT:
             raise RejectedError(
-                answer.status,
-                f"a workflow {name} exists already, so this request arrived twice: {error_text(answer)}",
+                answer.status, f"a workflow {name} exists already, so this request arrived twice: {error_text(answer)}"
             )
         if answer.status // 100 != 2:
             raise RejectedError(answer.status, error_text(answer))

@@ -15,7 +15,7 @@ from harness.model.errors import ConfigError
 from harness.model.text.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType
 
-_NEEDED = ("WorkflowTemplate", "ClusterWorkflowTemplate", "ConfigMap")
+NEEDED = ("WorkflowTemplate", "ClusterWorkflowTemplate", "ConfigMap")  # the kinds of objects that workflows need
 TEST_LABEL = "pipeswarm.io/test"  # the plan's id: which workflows are this test's
 
 
@@ -70,7 +70,7 @@ def read_manifests(path: Path, beside: Sequence[Path] = ()) -> list[dict[str, An
     manifest = runnable(main[0], str(path))
     for file, each in objects:
         with reading.structured(file, MANIFEST_HINT):
-            if each["kind"] not in _NEEDED or not each["metadata"]["name"]:
+            if each["kind"] not in NEEDED or not each["metadata"]["name"]:
                 raise ConfigError(f"{file}: workflows need no {each['kind']}", f"leave {each['metadata']['name']} out")
     return [manifest, *(each for _, each in objects)]
 
