@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import site
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness.targets.credentials import Credentials
 
 _FALSE = frozenset({"0", "f", "false"})  # as Go's strconv.ParseBool reads them
 _HANDED = "PIPESWARM_CREDENTIALS"
+_SETTINGS = ("ARGO_", "KF_", "KUBE", "LOCUST_", "PIPESWARM_")  # prefixes of variables
 
 
 def platform_host(variable: str) -> str:
@@ -137,3 +139,9 @@ def keep_grpc_from_forks() -> None:
 def for_child(changes: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child process: this one with `changes`."""
     return {**os.environ, **changes}
+
+
+def without_settings(home: str) -> dict[str, str]:
+    """The environment of a child process that no setting leads to a platform, nor a file in the user's own home."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
+    return {**kept, "HOME": home, "PYTHONUSERBASE": site.getuserbase()}  # packages may be in the old one

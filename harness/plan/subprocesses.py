@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.model.errors import ConfigError
@@ -24,10 +24,15 @@ def generate_scenarios(option: str, package: Path, count: int, seed: int, out: P
         raise ConfigError(f"scenarios can't be generated: {why}", "give --scenarios FILE")
 
 
-def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, in its own session: Ctrl-C in the terminal does not reach it."""
+def run(
+    command: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, in its own session: Ctrl-C in the terminal does not reach it.
+
+    It runs in `folder` and with `environment`, or in those of this process.
+    """
     return subprocess.run(  # noqa: S603  # our own module
-        command, capture_output=True, text=True, check=False, start_new_session=True
+        command, capture_output=True, text=True, check=False, start_new_session=True, cwd=folder, env=environment
     )
 
 

@@ -6,9 +6,8 @@ Users run it on their own files before a test: it says what would run, what woul
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,20 @@ import yaml
 
 from harness import reading
 from harness.cli import printing
+from harness.cli.platform import served
+from harness.cli.platform.tried import BUG, FAILED, RAN, REFUSED, WAITS, Tried, table
 from harness.model import Event, PodSpans, Scenario, Span, Submission
 from harness.model.argo.manifest import GROUP_VERSION, spec_of
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.simulator.fast import Arrival, simulate_compactly
 from harness.simulator.fast.submitting import ignored
+from harness.simulator.faults import parse_faults
 from harness.simulator.profile import Profile
 from harness.targets.argo.manifest import inputs_of as inputs_of_workflow
 from harness.targets.argo.manifest import runnable
 from harness.targets.kfp.pipeline import inputs_of
 from harness.targets.scenarios import Input
 
-RAN, FAILED, WAITS, REFUSED, BUG = "ran", "failed", "waits", "refused", "bug"
 _SUFFIXES = {".yaml", ".yml", ".json"}
 _OBJECTS = {"WorkflowTemplate", "ClusterWorkflowTemplate", "ConfigMap"}
 _MOST_FILES = 10_000
@@ -35,36 +36,39 @@ _DAY_S = 86_400.0
 _VALUES = {"NUMBER_INTEGER": 1, "NUMBER_DOUBLE": 1.0, "BOOLEAN": True, "LIST": [], "STRUCT": {}}
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """How a document fared. `run` is ran, failed (as it may), waits (for what the platform lacks), refused or bug."""
-
-    file: str
-    kind: str  # argo or kfp
-    run: str
-    pods: int = 0
-    seconds: float = 0.0
-    note: str = ""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's options."""
     parser.add_argument("folder", type=Path, help="folder with compiled pipelines and Argo manifests (YAML or JSON)")
+    parser.add_argument(
+        "--served", action="store_true",
+        help="also load each with Locust on a served platform, two runs in wall time: some 10 seconds a file",
+    )  # fmt: skip
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace, profile: Profile) -> int:
     """Try all files; returns the exit code."""
+    if arguments.served and (arguments.fault or arguments.result or arguments.ignore):
+        raise ConfigError(
+            "--served: Locust takes faults, results and ignored fields from the profile",
+            "write them into it as faults, results and ignore, and give --profile FILE",
+        )
+    profile = replace(profile, faults=(*profile.faults, *parse_faults(arguments.fault)))
     documents = _documents(arguments.folder)
     objects = [each for _, each in documents if _is_object(each, profile)]
     tried = []
     for path, document in documents:
-        kind = _kind(document)
-        if kind:
-            tried.append(_try(str(path.relative_to(arguments.folder)), kind, document, documents, objects, profile))
+        if kind := _kind(document):
+            beside = [each for each in objects if each is not document]
+            one = _try(str(path.relative_to(arguments.folder)), kind, document, documents, beside, profile)
+            if arguments.served:
+                own = [document] if kind == "argo" and sum(at == path for at, _ in documents) > 1 else []
+                one = served.load(one, path, own, beside, arguments.profile)
+                sys.stderr.write(f"{one.file}: {one.run}\n")
+            tried.append(one)
     if not tried:
         raise ConfigError(f"{arguments.folder} holds no workflow and no compiled pipeline", "give another folder")
-    printing.show(arguments, lambda: "\n".join(_lines(tried)), lambda: json.dumps([asdict(each) for each in tried]))
+    printing.show(arguments, lambda: table(tried), lambda: json.dumps([asdict(each) for each in tried]))
     return ExitCode.BUG if any(each.run == BUG for each in tried) else ExitCode.OK
 
 
@@ -110,12 +114,11 @@ def _kind(document: Mapping[str, Any]) -> str:
 
 def _try(
     file: str, kind: str, document: dict[str, Any], documents: Sequence[tuple[Path, dict[str, Any]]],
-    objects: Sequence[dict[str, Any]], profile: Profile,
+    beside: Sequence[dict[str, Any]], profile: Profile,
 ) -> Tried:  # fmt: skip
     """One document through all verbs. Whatever it does is a line of the table, and never the end of the command."""
     try:
         if kind == "argo":
-            beside = [each for each in objects if each is not document]
             return _try_workflow(file, document, beside, profile)
         platform = [each for path, each in documents if str(path).endswith(file) and "platforms" in each]
         return _try_pipeline(file, [document, *platform], profile)
@@ -165,21 +168,3 @@ def _reasons(records: Sequence[object]) -> Iterator[str]:
     for record in records:
         if isinstance(record, Event) and record.type == "Warning" and record.message:
             yield record.message
-
-
-def _lines(tried: Sequence[Tried]) -> list[str]:
-    rows = [("file", "run", "pods", "seconds", "note")]
-    rows += [(each.file, each.run, str(each.pods), f"{each.seconds:g}", _short(each.note)) for each in tried]
-    lines = printing.table(rows, left=(0, 1, 4))
-    for kind in sorted({each.kind for each in tried}):
-        counts = Counter(each.run for each in tried if each.kind == kind)
-        whole = sum(counts.values())
-        ended = counts[RAN] + counts[FAILED]
-        shown = ", ".join(f"{counts[each]} {each}" for each in (RAN, FAILED, WAITS, REFUSED, BUG) if counts[each])
-        lines.append(f"{kind}: {ended} of {whole} come to an end ({ended / whole:.0%}): {shown}")
-    return lines
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 120 else f"{line[:119]}…"

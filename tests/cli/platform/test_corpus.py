@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.cli import main
-from harness.cli.platform import corpus
+from harness.cli.platform import corpus, served
+from harness.cli.platform.tried import BUG, Tried
 from harness.model.errors import ExitCode
 from harness.simulator.profile.file import load_profile
 from tests.support.hostile import API, HOSTILE, JUNK, PIPELINE, POD, TEMPLATE, WORKFLOW, spots
@@ -66,6 +67,36 @@ def test_the_table_ends_with_how_many_ran(folder, capsys):
     assert "broken.yaml" in shown.err
 
 
+def test_a_fault_is_injected(tmp_path, capsys):
+    (tmp_path / "pipeline.yaml").write_text(yaml.safe_dump(PIPELINE))
+    (usual,) = tried(tmp_path, capsys).values()
+    (found,) = tried(tmp_path, capsys, "--fault", "image-pull").values()
+    assert found["seconds"] > usual["seconds"]
+
+
+@pytest.mark.parametrize("option", [("--fault", "store-full"), ("--result", "steps.a=1"), ("--ignore", "unheard")])
+def test_what_locust_has_no_option_for_is_refused_with_a_load(folder, capsys, option):
+    assert main(["simulate", "corpus", str(folder), "--served", *option]) == ExitCode.BAD_CONFIG
+    assert "give --profile FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("counts", "run", "note"),
+    [
+        ({"succeeded": 2}, "ran", "known"),
+        ({"succeeded": 1, "failed": 1}, "failed", "ran in simulated time; known"),
+        ({"canceled": 1, "in_flight": 1}, "waits", "ran in simulated time; known"),
+        ({"succeeded": 1, "rejected": 1}, "refused", "ran in simulated time; known"),
+        ({"missed": 2}, "bug", "ran in simulated time; known"),
+    ],
+)
+def test_a_load_is_as_good_as_the_worst_of_its_runs(counts, run, note):
+    ledger = dict.fromkeys(("succeeded", "failed", "canceled", "in_flight", "rejected"), 0) | counts
+    report = {"ledger": ledger, "latencies": {"duration_s": None}, "errors": [], "validity": {"reasons": []}}
+    found = served._judged(Tried("f", "kfp", "ran", note="known"), report, [])
+    assert (found.run, found.note, found.seconds) == (run, note, 0)
+
+
 @pytest.mark.parametrize("text", [None, "", "a: 1"])
 def test_a_folder_without_pipelines_is_refused(tmp_path, text):
     folder = tmp_path / "f"
@@ -103,4 +134,4 @@ def test_a_damaged_document_is_refused_or_runs(document, changes):
             holder[key] = copy.deepcopy(junk)
     kind = corpus._kind(damaged) or "argo"
     found = corpus._try("f", kind, damaged, [(Path("f"), damaged)], [], load_profile("demo"))
-    assert found.run != corpus.BUG, found.note
+    assert found.run != BUG, found.note
