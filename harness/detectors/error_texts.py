@@ -13,7 +13,7 @@ from harness.model.records import Outcome
 # A server that limits how often it is asked answers one of them (RFC 6585, RFC 9110).
 _TOO_MANY, _UNAVAILABLE = 429, 503
 RETRY_AFTER = re.compile(r"; Retry-After: (.{1,40})$")
-_LEAST_SHARE = 0.005
+_LEAST_SHARE = 0.005  # of the runs: as for validity, fewer change no figure of the report
 FEW_ACCEPTED = 5  # submissions that a rate needs
 
 

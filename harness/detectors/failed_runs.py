@@ -15,7 +15,7 @@ USES = {
     Capability.LOGS: "what KFP's launcher reported",
 }
 
-_MOST_GROUPS = 5
+_MOST_GROUPS = 5  # messages that a finding quotes
 RUN_LABELS = {"kfp": "pipeline/runid", "argo": "workflows.argoproj.io/workflow"}  # of a run's pods, by target
 
 

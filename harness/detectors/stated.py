@@ -27,7 +27,7 @@ UNKNOWN = "unknown-reason"
 
 MIN_SHARE, MIN_S = 0.02, 2.0  # of the runs' time, and of a run: stamps are whole seconds
 _SURE, _GENERAL, _SHARED, _UNKNOWN = 0.95, 0.7, 0.6, 0.55
-_MOST_UNKNOWN, _MOST_NODES = 3, 3
+_MOST_UNKNOWN, _MOST_NODES = 3, 3  # findings of unknown texts; nodes that a command names
 _FIX_UNKNOWN = (
     "The catalogue does not know this text: look at what the command shows. A row of your own (--reasons) can name the "
     "cause and the fix."

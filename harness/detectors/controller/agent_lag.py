@@ -16,7 +16,7 @@ EXPLAINED_BY = {"api-throttled": 0.2}
 _AGENT = "deployment/ml-pipeline-persistenceagent"
 _MIN_OVERDUE_S = 15.0  # a real agent reported the ends of a burst of 60 by 13 s late (median)
 _MIN_LATE_S = 4.0  # timestamps in whole seconds and the agent's polling explain less than that
-_MIN_SHARE_OF_TIME = 0.1
+_MIN_SHARE_OF_TIME = 0.1  # of the runs' time: a tenth is what an operator would act on
 
 
 def detect(timeline: Timeline) -> list[Finding]:

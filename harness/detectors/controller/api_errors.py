@@ -12,8 +12,8 @@ NAME = "api-errors"
 SEEN = ("real: api-restarted",)
 NEEDS = (Capability.SUBMISSIONS,)
 
-_MIN_SHARE_REJECTED = 0.005
-_MAX_GROUPS = 4
+_MIN_SHARE_REJECTED = 0.005  # of the submissions: as for validity, fewer change no figure of the report
+_MAX_GROUPS = 4  # messages that a finding quotes
 _FIX = "Check the API server's log and its limits: memory, CPU, database, and any proxy in front of it."
 # gRPC's codes for requests that are wrong in themselves.
 _OF_CLIENTS = {"InvalidArgument", "NotFound", "AlreadyExists", "PermissionDenied", "Unauthenticated"}

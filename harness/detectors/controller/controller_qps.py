@@ -23,7 +23,7 @@ USES = {Capability.CONTROLLER: "the rate, and what only the controller's own met
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = WEBHOOK
 
-_SURE, _LIKELY, _MAYBE = 0.9, 0.7, 0.6
+_SURE, _LIKELY, _MAYBE = 0.9, 0.7, 0.6  # by its client's own waits; by requests at its rate; by starts alone
 _MORE, _LEAST, _DEFAULT = 2.5, 50, 100  # times the present rate; requests per second
 _SETTINGS = "workflow-controller-configmap"
 

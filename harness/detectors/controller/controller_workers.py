@@ -25,9 +25,9 @@ USES = {Capability.CONTROLLER: "how many workers are busy, and what only its met
 TARGETS = ("argo", "kfp")
 EXPLAINED_BY = WEBHOOK
 
-_SURE, _LIKELY = 0.9, 0.6
+_SURE, _LIKELY = 0.9, 0.6  # by the controller's own metrics; by its nodes' stamps
 _CLEANUP_WORKERS = DEFAULTS[CLEANUP_WORKERS]
-_CLEANUP_S = 5.0
+_CLEANUP_S = 5.0  # Argo's default delay before it deletes an ended pod
 
 
 def detect(timeline: Timeline) -> list[Finding]:

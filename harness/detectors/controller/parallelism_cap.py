@@ -13,7 +13,7 @@ NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
 EXPLAINED_BY = {"lock-wait": 0.1}  # a semaphore that whole workflows take looks the same
 
-_MIN_SHARE_OF_TIME = 0.15
+_MIN_SHARE_OF_TIME = 0.15  # of the runs' time; as for waits for nodes (node_waits.SHARE)
 
 
 def detect(timeline: Timeline) -> list[Finding]:

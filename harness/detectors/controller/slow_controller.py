@@ -38,11 +38,11 @@ BY_WORKFLOWS = {"argo", "kfp"}  # targets whose pods workflows create: Argo writ
 _MIN_SHARE_OF_TIME, _CERTAIN_SHARE = 0.12, 0.15
 # What a quick controller takes between two steps; platforms record whole seconds.
 _A_POD_S, _USUAL_S = 2.0, 0.5
-_RESOLUTION_S = 1.0
+_RESOLUTION_S = 1.0  # of Kubernetes' stamps
 _REQUEST_S = 0.5  # that creates a pod
 _MAX_LONGER = 0.12  # of the time between pods passes in longer waits: something else holds the controller up, too
-_MIN_GROWTH = 2.0
-_NOTHING = 1e-9
+_MIN_GROWTH = 2.0  # times as long at the end as at the beginning: a queue grows, not only varies
+_NOTHING = 1e-9  # keeps a division from 0
 _CONTROLLER = "workflow-controller"
 
 

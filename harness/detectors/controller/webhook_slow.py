@@ -15,9 +15,9 @@ USES = {Capability.CONTROLLER: "how long the API server takes for each kind of r
 TARGETS = ("kfp", "argo")
 
 _CREATE = ("pods", "Create")
-_MIN_S = 1.0
+_MIN_S = 1.0  # Kubernetes' own objective for a call that changes one object (p99)
 _MIN_RATIO = 4  # as long as the median of other requests
-_MIN_SHARE = 0.05
+_MIN_SHARE = 0.05  # of the runs' time
 _MIN_PODS, _QUANTILE = 10, 0.1
 _MAX_SPREAD = 1.5  # what is behind, a scheduler or the API server, takes longer for later pods
 _FIX = (

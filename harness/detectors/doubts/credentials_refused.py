@@ -16,7 +16,7 @@ _LATE_FIX = (
     "seconds and after a 401, and a request is built up to a second before it is sent."
 )
 _PROXY_FIX = "Check the account in HTTPS_PROXY or HTTP_PROXY."
-_PROXY = 407
+_PROXY = 407  # HTTP: Proxy Authentication Required
 
 
 def detect(timeline: Timeline) -> list[Finding]:

@@ -10,9 +10,9 @@ NAME = "generator-lag"
 NEEDS = (Capability.SUBMISSIONS,)
 DOUBT = True
 
-_MAX_CPU = 0.7
+_MAX_CPU = 0.7  # of a core: an M/D/1 queue waits longer than it serves from 2/3 on
 _MIN_OFTEN, _MIN_SAMPLES = 0.1, 5  # share and number of a worker's samples: a short peak fills one
-_MIN_LAG_S = 0.005
+_MIN_LAG_S = 0.005  # the limit of a valid test's median
 _MAX_SHARE = 0.1  # of the measured duration
 _SHARE_IF_VALID = 0.05  # of the runs' time, in a valid test: less than any bottleneck costs
 

@@ -13,7 +13,7 @@ DOUBT = True
 
 _MIN_COUNTS = 10  # counts
 _MIN_IN_FLIGHT = 3.0  # runs in flight: with fewer, the polling delay alone explains a difference
-_MAX_DIFFERENCE = 0.3
+_MAX_DIFFERENCE = 0.3  # of the runs in flight: far beyond what rounding and polling explain
 _STAMP_S = 1.0  # platforms round the instants of a run down to seconds
 
 

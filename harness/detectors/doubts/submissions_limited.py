@@ -7,7 +7,7 @@ from harness.model.records import Outcome
 NAME = "submissions-limited"
 NEEDS = (Capability.SUBMISSIONS,)
 
-_MIN_SHARE_OF_SUBMISSIONS = 0.005
+_MIN_SHARE_OF_SUBMISSIONS = 0.005  # as for validity: fewer change no figure of the report
 
 
 def detect(timeline: Timeline) -> list[Finding]:

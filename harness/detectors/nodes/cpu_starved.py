@@ -15,8 +15,8 @@ NAME = "cpu-starved"
 NEEDS = (Capability.NODES, Capability.NODE_CPU)
 OVERSTATED_EARLY = True  # a few samples of the first steps
 
-_BUSY_CPU = 0.9
-_MIN_BUSY = 0.25
+_BUSY_CPU = 0.9  # of a node's CPU: the kubelet and the system need about the rest
+_MIN_BUSY = 0.25  # of the samples: what happens more rarely is a peak
 _SHARE_LOST = 0.5  # of the time on a busy node, as if twice its CPU were wanted: usage shows no more than all of it
 _FULL_CPU, _MIN_FULL = 0.97, 0.1  # a busy node with some CPU left is well used, not starved
 _MIN_OF_REQUESTED = 1.05  # times the pods' requests: nodes that are busy with what was requested slow no step down

@@ -13,7 +13,7 @@ NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
 OVERSTATED_EARLY = True
 
-_MIN_SHARE_OF_PODS_TIME = 0.5
+_MIN_SHARE_OF_PODS_TIME = 0.5  # drivers work longer than the steps that they start
 _MIN_SLOW_DRIVER_S = 5.0  # a driver makes a few requests to the API server and the metadata store
 # Of the runs' time, by drivers that the runs' ends waited for; larger steps save less of it than quicker drivers.
 _MIN_COST, _MIN_COST_OF_SMALL_STEPS = 0.08, 0.15

@@ -18,10 +18,10 @@ USES = {Capability.POD_EVENTS: "pulls: only events distinguish them from the res
 EXPLAINED_BY = {"image-missing": 0.3}  # a pull that is refused is tried again, after longer and longer pauses
 OVERSTATED_EARLY = True
 
-_MIN_PULLING = 0.09
+_MIN_PULLING = 0.09  # of the runs' time: about the tenth that an operator would act on
 _MIN_STARTING = 0.05  # of the runs' time, pods start: with less, pulls are no matter
-_MIN_PULL_S = 2.0
-_CONFIDENCE = 0.9
+_MIN_PULL_S = 2.0  # stamps are whole seconds: shorter pulls are not resolved
+_CONFIDENCE = 0.9  # the kubelet states each pull
 _UNSEEN = 0.75  # volumes to attach delay starts on new nodes, too
 _OF_STARTS = Evidence(
     "no pod events were observed: long starts on nodes where no pod of the task had started are taken for pulls"

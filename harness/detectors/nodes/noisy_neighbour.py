@@ -13,9 +13,9 @@ NAME = "noisy-neighbour"
 NEEDS = (Capability.RUNS,)
 
 _MIN_RUNS = 10  # runs of the others, with and without the neighbour's load
-_MIN_RATIO = 1.5
-_MAX_CHANCE = 1e-3
-_MIN_SHARE_IN_FLIGHT = 0.5
+_MIN_RATIO = 1.5  # times as long as without the neighbour: a smaller effect has many causes
+_MAX_CHANCE = 1e-3  # of the Mann-Whitney test: each tenant is tried against the others
+_MIN_SHARE_IN_FLIGHT = 0.5  # of the runs in flight are the neighbour's
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ USES = {
 }
 
 _REASON = "OOMKilled"
-_MOST_NAMED = 5
+_MOST_NAMED = 5  # steps that a finding lists
 _MI = 2**20
 
 

@@ -16,7 +16,7 @@ NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
 USES = {Capability.POD_EVENTS: "why runs failed, and machines that the cloud took back"}
 
 _MIN_SHARE_OF_PODS = 0.01  # of the pods, and of their time
-_MIN_SHARE_ON_SPOT = 0.5
+_MIN_SHARE_ON_SPOT = 0.5  # of the lost pods: the majority decides what is named as the cause
 
 _COMMANDS = ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L cloud.google.com/gke-spot",)
 

@@ -21,7 +21,7 @@ NEEDS = (Capability.EXECUTIONS,)
 USES = {Capability.NODE_CPU: "the difference between slow adapters and the runtime's own parsing"}
 OVERSTATED_EARLY = True  # the first executions find idle workers: most of their time is loading
 
-_MIN_SHARE_OF_TIME = 0.3
+_MIN_SHARE_OF_TIME = 0.3  # of the executions' time, for loads that queues may prolong as well
 _MIN_SHARE_AFTER_RISE = 0.2  # of the time is enough where loading became slow while nothing else prolonged it
 _MIN_COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _MIN_QUEUED = 0.1  # of all time: shorter queues do not prolong loading

@@ -7,7 +7,7 @@ import numpy as np
 from harness.analysis.timeline import Timeline, active, floats
 from harness.model.phases import COMPUTING, POD_PHASES, QUEUED
 
-_WINDOWS = 400
+_WINDOWS = 400  # instants at which the executions at work are counted
 _LEVEL = 0.9  # quantile of the number computing at once
 _WAITING = 0.5  # share of the time: with less, the workers were not loaded enough
 

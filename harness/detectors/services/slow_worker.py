@@ -12,7 +12,7 @@ from harness.model.phases import COMPUTING
 NAME = "slow-worker"
 NEEDS = (Capability.EXECUTIONS,)
 
-_MIN_RATIO = 1.5
+_MIN_RATIO = 1.5  # times as long as the other replicas: less has many causes
 _MAX_CHANCE = 1e-3  # with as many tests as there are replicas
 _MIN_EXECUTIONS = 3  # executions: a slow replica may get few of them
 

@@ -13,7 +13,7 @@ NAME = "db-connections"
 NEEDS = (Capability.SUBMISSIONS, Capability.DATABASE)
 TARGETS = ("kfp",)
 
-_SURE, _ONE_OF_SEVERAL = 0.9, 0.6
+_SURE, _ONE_OF_SEVERAL = 0.9, 0.6  # which of several databases serves the platform is not known
 _USERS = "SELECT user, COUNT(*) FROM information_schema.processlist GROUP BY user"
 
 

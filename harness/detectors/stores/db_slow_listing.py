@@ -14,7 +14,7 @@ TARGETS = ("kfp",)
 # A page of 200 runs is a few megabytes: serialising and sending it alone may take half a second.
 _MIN_PAGE_S = 2.0
 _UNUSABLE_S = 20.0  # browsers and proxies commonly time out after twice that or more
-_MIN_LISTINGS = 4
+_MIN_LISTINGS = 4  # two define a line, and two more contradict it
 _QUERIES = ("SELECT COUNT(*) FROM run_details", "SHOW INDEX FROM run_details")
 
 

@@ -26,13 +26,13 @@ USES = {
 }
 
 _GIB = 2**30
-_MIN_CONFIDENCE = 0.3
+_MIN_CONFIDENCE = 0.3  # below it, other detectors' findings of the same errors are likelier
 _AMBIGUOUS = 0.5  # full or unreachable, or another error
 # Rows of the catalogue: writes that failed, and what a full store may answer as well.
 _UNWRITTEN = ("store-write-error", "store-unwritten")
 _AS_WELL = ("store-unreachable", "store-error", "store-node-missing")
 _PROBED = 0.9  # the store rejected the observer's own object
-_FEW_NODES = 4
+_FEW_NODES = 4  # nodes that a command names one by one
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
 

@@ -26,7 +26,7 @@ EXPLAINED_BY = {"store-full": 0.1, "store-unreachable-from-old-nodes": 0.1}
 OVERSTATED_EARLY = True
 
 _CERTAIN_SHARE = 0.15
-_MIN_STORING_S = 2.0
+_MIN_STORING_S = 2.0  # stamps are whole seconds: shorter waits are not resolved
 _MIN_WRITE_S = 1.0  # median of a write
 _SURE, _FAILING, _BY_REQUESTS = 0.95, 0.4, 0.85
 
