@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
 from os.path import commonprefix
 from pathlib import Path
 
@@ -197,7 +198,8 @@ def _warnings(arms: Mapping[str, Sequence[_Test]], tests: Sequence[_Test], *, fo
                 )
             warnings.append(f"the tests differ in {difference}")
     platform = partial(_platform, among=_unlike(list(map(_components, tests))))
-    for what, of in (("nodes", _nodes), ("platform version", platform), ("address", _host), ("software", _versions)):
+    nodes, host = attrgetter("summary.nodes"), attrgetter("plan.host")
+    for what, of in (("nodes", nodes), ("platform version", platform), ("address", host), ("software", _versions)):
         seen = {name: list(dict.fromkeys(filter(None, map(of, arm)))) for name, arm in arms.items()}
         if len({each for found in seen.values() for each in found}) > 1:
             each = "; ".join(f"{name}: {' or '.join(found) or 'not observed'}" for name, found in seen.items())
@@ -205,14 +207,6 @@ def _warnings(arms: Mapping[str, Sequence[_Test]], tests: Sequence[_Test], *, fo
     for name, arm in arms.items():
         warnings += [f"{name} is INVALID: {reason}" for test in arm for reason in test.summary.invalid]
     return tuple(dict.fromkeys(warnings))
-
-
-def _nodes(test: _Test) -> str:
-    return test.summary.nodes
-
-
-def _host(test: _Test) -> str:
-    return test.plan.host
 
 
 def _components(test: _Test) -> Mapping[str, str]:

@@ -10,16 +10,29 @@ from typing import Any
 
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.profile import Profile, Quota
+from harness.simulator.profile import Hetida, Pool, Profile, Quota, Step
 
 Fix = Callable[[Profile], Profile]
 _PLENTY = 1e9
 _QUICK_S = 0.01
 
 
+def _values(name: str, value: object) -> Any:
+    return {name: value}
+
+
 def _with(profile: Profile, section: str, **settings: Any) -> Profile:
-    changed: Any = {section: replace(getattr(profile, section), **settings)}
-    return replace(profile, **changed)
+    return replace(profile, **_values(section, replace(getattr(profile, section), **settings)))
+
+
+def of_service(change: Callable[[Hetida], Hetida]) -> Fix:
+    """Change the service that executes the runs."""
+
+    def fix(profile: Profile) -> Profile:
+        assert profile.hetida is not None
+        return replace(profile, hetida=change(profile.hetida))
+
+    return fix
 
 
 def _store_full(profile: Profile) -> Profile:
@@ -33,48 +46,32 @@ def _controller(profile: Profile) -> Profile:
     return replace(profile, controller=quick)
 
 
-def _nodes(profile: Profile) -> Profile:
-    """Four times the machines, from the start."""
-    return replace(profile, pools=tuple(replace(p, initial=n, min=n, max=n) for p in profile.pools
-                                        for n in (4 * max(p.initial, p.max),)))  # fmt: skip
+def _each(section: str, change: Callable[[Any], Any]) -> Fix:
+    """Change each pool, or each step."""
+    return lambda profile: replace(profile, **_values(section, tuple(map(change, getattr(profile, section)))))
 
 
-def _higher(profile: Profile) -> Profile:
-    """Four times the autoscaler's maximum."""
-    return replace(profile, pools=tuple(replace(p, max=4 * p.max) for p in profile.pools))
+def _more(pool: Pool) -> Pool:
+    most = 4 * max(pool.initial, pool.max)
+    return replace(pool, initial=most, min=most, max=most)
 
 
-def _fitting(profile: Profile) -> Profile:
-    """Steps request what they use; this helps where the requests are the profile's, not the pipeline's."""
-    steps = (
-        replace(
-            step,
-            requests_cpu=min(step.requests_cpu, step.cpu.distribution.mean),
-            requests_memory=min(step.requests_memory, 1.1 * step.memory.distribution.mean),
-        )
-        for step in profile.steps
+def _warm(pool: Pool) -> Pool:
+    most = max(pool.initial, pool.max)
+    return replace(pool, initial=most, min=most)
+
+
+def _fitting(step: Step) -> Step:
+    """It requests what it uses; this helps where the requests are the profile's, not the pipeline's."""
+    cpu = min(step.requests_cpu, step.cpu.distribution.mean)
+    return replace(
+        step, requests_cpu=cpu, requests_memory=min(step.requests_memory, 1.1 * step.memory.distribution.mean)
     )
-    return replace(profile, steps=tuple(steps))
-
-
-def _warm(profile: Profile) -> Profile:
-    """The maximum number of machines, from the start."""
-    pools = (replace(p, initial=max(p.initial, p.max), min=max(p.initial, p.max)) for p in profile.pools)
-    return replace(profile, pools=tuple(pools))
 
 
 def _willing(profile: Profile) -> Profile:
     scaler = profile.autoscaler
     return profile if scaler is None else replace(profile, autoscaler=replace(scaler, failing=0.0))
-
-
-def _modest(profile: Profile) -> Profile:
-    steps = (replace(step, cpu=fixed(0.05)) for step in profile.steps)
-    return replace(profile, steps=tuple(steps))
-
-
-def _lasting(profile: Profile) -> Profile:
-    return replace(profile, pools=tuple(replace(p, evictions_per_hour=0.0) for p in profile.pools))
 
 
 def _drivers(profile: Profile) -> Profile:
@@ -91,42 +88,36 @@ def _unrestricted(profile: Profile) -> Profile:
 
 
 def _balanced(profile: Profile) -> Profile:
-    assert profile.hetida is not None
-    runtime = profile.hetida.runtime
-    runtime = replace(runtime, balancing="least-connections", replicas=runtime.replicas * runtime.workers, workers=1)
-    return _without_fault(replace(profile, hetida=replace(profile.hetida, runtime=runtime)), "lb-imbalance")
+    def each_alone(of: Hetida) -> Hetida:
+        replicas = of.runtime.replicas * of.runtime.workers
+        return replace(of, runtime=replace(of.runtime, balancing="least-connections", replicas=replicas, workers=1))
+
+    return _without_fault(of_service(each_alone)(profile), "lb-imbalance")
 
 
 def _without_fault(profile: Profile, name: str) -> Profile:
     return replace(profile, faults=tuple(fault for fault in profile.faults if fault.name != name))
 
 
-def _roomy(profile: Profile) -> Profile:
+def _roomy(of: Hetida) -> Hetida:
     """Four times the workers, on four times the nodes."""
-    assert profile.hetida is not None
-    runtime = profile.hetida.runtime
-    runtime = replace(runtime, nodes=4 * runtime.nodes, replicas=4 * runtime.replicas)
-    return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
+    return replace(of, runtime=replace(of.runtime, nodes=4 * of.runtime.nodes, replicas=4 * of.runtime.replicas))
 
 
-def _adapters(profile: Profile) -> Profile:
+def _adapters(of: Hetida) -> Hetida:
     """Adapters that answer at once, any number of requests."""
-    assert profile.hetida is not None
-    of = profile.hetida
     quick = (replace(execution, load=fixed(1e-3), send=fixed(1e-3)) for execution in of.executions)
     measured = of.measured
     if measured is not None:
         at_once = (1e-3,) * len(measured.load)
         measured = replace(measured, load=at_once, send=at_once)
     adapters = tuple(replace(adapter, capacity=0) for adapter in of.adapters)
-    return replace(profile, hetida=replace(of, executions=tuple(quick), measured=measured, adapters=adapters))
+    return replace(of, executions=tuple(quick), measured=measured, adapters=adapters)
 
 
-def _sound(profile: Profile) -> Profile:
+def _sound(of: Hetida) -> Hetida:
     """Adapters without errors."""
-    assert profile.hetida is not None
-    adapters = (replace(adapter, error_rate=0.0) for adapter in profile.hetida.adapters)
-    return replace(profile, hetida=replace(profile.hetida, adapters=tuple(adapters)))
+    return replace(of, adapters=tuple(replace(adapter, error_rate=0.0) for adapter in of.adapters))
 
 
 _UNLIMITED = (
@@ -155,22 +146,25 @@ REMOVALS: Mapping[str, tuple[str, Fix]] = {
         "an agent that reports at once",
         partial(_with, section="agent", workers=64, report_s=1e-3, lag_s=0.0),
     ),
-    "nodes-exhausted": ("four times the nodes, from the start", _nodes),
-    "stranded-capacity": ("requests as large as the use", _fitting),
-    "autoscaler-at-max": ("four times the autoscaler's maximum", _higher),
-    "autoscaler-slow": ("the most nodes from the start", _warm),
+    "nodes-exhausted": ("four times the nodes, from the start", _each("pools", _more)),
+    "stranded-capacity": ("requests as large as the use", _each("steps", _fitting)),
+    "autoscaler-at-max": (
+        "four times the autoscaler's maximum",
+        _each("pools", lambda pool: replace(pool, max=4 * pool.max)),
+    ),
+    "autoscaler-slow": ("the most nodes from the start", _each("pools", _warm)),
     "autoscaler-failing": ("a cloud that refuses no node", _willing),
     "image-pull": (
         "images that are on the nodes",
         partial(_with, section="kubelet", pull_bytes_per_s=100 * _PLENTY, pull_overhead_s=1e-3),
     ),
-    "cpu-starved": ("cores for all steps", _modest),
-    "spot-evictions": ("no evictions", _lasting),
+    "cpu-starved": ("cores for all steps", _each("steps", lambda step: replace(step, cpu=fixed(0.05)))),
+    "spot-evictions": ("no evictions", _each("pools", lambda pool: replace(pool, evictions_per_hour=0.0))),
     "driver-overhead": ("drivers that take no time", _drivers),
     "quota": ("no quota", _unrestricted),
-    "adapter-slow": ("adapters that answer at once", _adapters),
-    "adapter-errors": ("adapters without errors", _sound),
+    "adapter-slow": ("adapters that answer at once", of_service(_adapters)),
+    "adapter-errors": ("adapters without errors", of_service(_sound)),
     "lb-imbalance": ("replicas of one worker, each execution to the least busy one", _balanced),
-    "runtime-saturated": ("four times the replicas, on four times the nodes", _roomy),
+    "runtime-saturated": ("four times the replicas, on four times the nodes", of_service(_roomy)),
     "slow-worker": ("a replica as quick as the others", partial(_without_fault, name="slow-worker")),
 }

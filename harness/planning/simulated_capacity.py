@@ -63,10 +63,8 @@ class CalibratedSimulator:
         assert question.nodes is not None
         nodes = round(question.nodes)
         if question.asked == RUNS:
-            most = [
-                largest_passing(range(1, _MOST_RUNS), partial(in_time, level, nodes=nodes), guess=99) or 0
-                for level in (2, 1, 0)
-            ]
+            passes = [partial(in_time, level, nodes=nodes) for level in (2, 1, 0)]
+            most = [largest_passing(range(1, _MOST_RUNS), each, guess=99) or 0 for each in passes]
             return most[0], most[1], most[2]
         assert question.runs is not None
         return self.durations(round(question.runs), nodes)

@@ -30,7 +30,7 @@ def test_two_tenants_share_a_pool_of_gpus_that_grows_for_them(locust, tmp_path):
     assert report["ledger"]["succeeded"] == 2, report["errors"]
     assert [each["name"] for each in report["tenants"]["tenants"]] == ["forecasting", "quality"]
     assert report["pending"]["phase_s"]["count"] == 2 * 2 + 1 + 2  # schedulers, stages and workers
-    charges = report["charges"]
+    charges = report["cost"]
     assert 0 < charges["held_gpu_hours"] < charges["gpu_hours"]
     assert charges["overhead"] > 0
     assert report["image_pulls"]["run_s"] > 0.5

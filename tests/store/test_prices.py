@@ -26,14 +26,14 @@ def prices(folder):
 
 
 def cost(folder):
-    return json.loads((folder.path / "report.json").read_bytes())["charges"]["cost"]
+    return json.loads((folder.path / "report.json").read_bytes())["cost"]["cost"]
 
 
 def test_a_given_price_adds_costs_to_the_report_and_is_kept(folder):
     assert main(["report", str(folder.path), "--quiet"]) == 0
     assert cost(folder) is None
     assert main(["report", str(folder.path), "--quiet", "--price", "train=0.36"]) == 0
-    charges = json.loads((folder.path / "report.json").read_bytes())["charges"]
+    charges = json.loads((folder.path / "report.json").read_bytes())["cost"]
     assert charges["cost"] == pytest.approx(0.36 * charges["node_hours"], rel=1e-5)
     before = (folder.path / "report.html").read_bytes()
     assert main(["report", str(folder.path), "--quiet"]) == 0
@@ -86,7 +86,7 @@ def test_a_file_of_prices_names_pools_or_machine_types(tmp_path, text, known):
     assert prices(folder) == known
     report = json.loads((folder.path / "report.json").read_bytes())
     paid = [part["cost"] for part in report["allocated"]]
-    assert report["charges"]["cost"] is None or sum(paid) == pytest.approx(report["charges"]["cost"])
+    assert report["cost"]["cost"] is None or sum(paid) == pytest.approx(report["cost"]["cost"])
 
 
 def test_the_currency_of_a_file_stands_beside_the_costs_and_stays(folder, tmp_path):
@@ -94,7 +94,7 @@ def test_the_currency_of_a_file_stands_beside_the_costs_and_stays(folder, tmp_pa
     main(["report", str(folder.path), "--no-what-if", "--quiet", "--prices", str(tmp_path / "prices.yaml")])
     main(["report", str(folder.path), "--no-what-if", "--quiet", "--price", "spot=0.1"])
     assert prices(folder) == {"train": 0.36, "spot": 0.1}
-    assert json.loads((folder.path / "report.json").read_bytes())["charges"]["currency"] == "EUR"
+    assert json.loads((folder.path / "report.json").read_bytes())["cost"]["currency"] == "EUR"
     page = (folder.path / "report.html").read_text(encoding="utf-8")
     assert "Cost (EUR)" in page
     assert "Succeeded runs per EUR" in page

@@ -21,6 +21,7 @@ from harness.analysis.timeline import Floats, Ints, Timeline, floats
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.errors import ConfigError
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, REPLICA_WORKERS, SENDING
+from harness.planning.identify.fitting import Fit, error
 from harness.planning.identify.recorded import RecordedTest, accepted_rows
 from harness.planning.identify.replay import replay
 from harness.planning.identify.reproduction import LOST_OFF, Measures
@@ -38,8 +39,6 @@ _SLOWER = 1.3  # times the others: a difference that matters
 _MISTAKEN = 0.02  # share of choices of which the order of stamps is wrong
 _MANY_CORES = 1.3  # per execution that computes: its operators release the GIL
 _LIMITED: Mapping[str, str] = {LOADING: "load", SENDING: "send"}  # what is measured of each
-
-Fit = tuple[Profile, Measures]
 
 
 def identified_service(
@@ -292,7 +291,7 @@ def _fitted(profile: Profile, test: RecordedTest, recorded: Measures) -> Fit:
         found = _corrected(found, test, recorded)
         for phase in _LIMITED:
             found = _with_limit(found, test, recorded, phase, measured_executions)
-        if _error(recorded, found[1]) >= _error(recorded, best[1]):
+        if error(recorded, found[1]) >= error(recorded, best[1]):
             break
         best = found
     return best
@@ -310,12 +309,6 @@ def _nearest(profile: Profile, test: RecordedTest, recorded: Measures, simulated
         off = {abs(getattr(draw, name) - getattr(recorded, name)): getattr(draw, name) for draw in draws}
         totals[name] = off[min(off)]
     return replace(simulated, **totals)
-
-
-def _error(recorded: Measures, simulated: Measures) -> float:
-    """The sum of the errors of all phases, of mean and makespan, seconds."""
-    phases = sum(abs(simulated.phases[name] - was) for name, was in recorded.phases.items())
-    return phases + abs(simulated.mean_s - recorded.mean_s) + abs(simulated.makespan_s - recorded.makespan_s)
 
 
 def _corrected(found: Fit, test: RecordedTest, recorded: Measures) -> Fit:

@@ -25,6 +25,7 @@ _UNHURRIED = 10.0  # streams at full speed at once: beyond that more bandwidth i
 _RELAXED = 0.6  # of a correction, after the first: less work frees cores, which shortens that of all others
 _CLOSE = 0.02  # relative error of a mean that is not worth another round
 _SLIGHT = 0.01  # of a run's time
+_SHORTER, _NOTABLE = (0.3, 0.1), 0.05  # times the scheduler's usual back-off; of a run's time: else it explains nothing
 _STEPS = (4.0, 2.0, 1.4, 1.2)  # factors by which the controller's settings are changed in search of a better fit
 _MOST_PODS = 15_000  # simulated in a search
 
@@ -35,6 +36,8 @@ _KNOBS: dict[str, Callable[[Controller, float], Controller]] = {
     "settle": lambda c, f: replace(c, settle_s=c.settle_of_version_s * f),
 }
 
+Fit = tuple[Profile, Measures]
+
 
 def fitted(first: Profile, test: RecordedTest, recorded: Measures) -> tuple[Profile, Measures, Sequence[Setting]]:
     """The profile whose simulation comes nearest to what was recorded, that simulation, and what was fitted."""
@@ -43,10 +46,11 @@ def fitted(first: Profile, test: RecordedTest, recorded: Measures) -> tuple[Prof
     found = _with_controller(profile, test, recorded, simulated, left)
     if found is not None:
         profile, simulated = _with_means(found[0], test, recorded, found[1])
+    profile, simulated = _with_backoff(profile, test, recorded, simulated)
     return profile, simulated, tuple(_settings(first, profile))
 
 
-def _error(recorded: Measures, simulated: Measures) -> float:
+def error(recorded: Measures, simulated: Measures) -> float:
     """The sum of the errors of all phases, of mean and makespan, and of late reports, seconds."""
     phases = sum(abs(simulated.phases[name] - was) for name, was in recorded.phases.items())
     whole = abs(simulated.mean_s - recorded.mean_s) + abs(simulated.makespan_s - recorded.makespan_s)
@@ -62,6 +66,8 @@ def _settings(first: Profile, last: Profile) -> "list[Setting]":
     ]
     if was.settle_of_version_s != now.settle_of_version_s:
         found.append(Setting("controller.settle_s", f"{now.settle_of_version_s:.3g} s", FITTED))
+    if first.scheduler != last.scheduler:
+        found.append(Setting("scheduler.backoff_max_s", f"{last.scheduler.backoff_max_s:.3g} s", FITTED))
     if first.store.bytes_per_s != last.store.bytes_per_s:
         found.append(
             Setting("store.bytes_per_s", f"{last.store.bytes_per_s:.3g} B/s", "fitted to the recorded uploads")
@@ -69,12 +75,20 @@ def _settings(first: Profile, last: Profile) -> "list[Setting]":
     return found
 
 
+def _with_backoff(profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures) -> Fit:
+    """How long the scheduler leaves a pod alone that had no room: as usual, or shorter where that explains more."""
+    own, found = profile.scheduler, [(profile, simulated)]
+    for by in _SHORTER if own.backoff_max_s > _NOTABLE * recorded.mean_s else ():
+        backoff = replace(own, backoff_s=by * own.backoff_s, backoff_max_s=by * own.backoff_max_s)
+        tried = replace(profile, scheduler=backoff)
+        found.append((tried, replay(tried, test)))
+    return min(found, key=lambda each: error(recorded, each[1]))
+
+
 # --- means ------------------------------------------------------------------------------------------------------------
 
 
-def _with_means(
-    profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures
-) -> tuple[Profile, Measures]:
+def _with_means(profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures) -> Fit:
     """Correct the means of uploads, work, submissions and reports, a few times: each moves the others."""
     rounds = min(_ROUNDS, max(1, int(_MOST_PODS / max(recorded.pods * recorded.runs, 1))))
     found = [(profile, simulated)]
@@ -86,7 +100,7 @@ def _with_means(
             break
         profile, simulated = better, replay(better, test)
     found.append((profile, simulated))
-    return min(found, key=lambda each: _error(recorded, each[1]))
+    return min(found, key=lambda each: error(recorded, each[1]))
 
 
 def _corrected(profile: Profile, recorded: Measures, simulated: Measures, share: float) -> Profile:
@@ -108,9 +122,7 @@ def _corrected(profile: Profile, recorded: Measures, simulated: Measures, share:
     return better
 
 
-def _with_uploads(
-    profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures
-) -> tuple[Profile, Measures]:
+def _with_uploads(profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures) -> Fit:
     """The store's bandwidth at which uploads take as long as recorded: bisected, as a busy one slows suddenly."""
     slow = fast = None
     factor = 4.0
@@ -160,7 +172,7 @@ def _with_work(profile: Profile, task: str, was: float, now: float) -> Profile:
 
 def _with_controller(
     profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures, budget: float
-) -> tuple[Profile, Measures] | None:
+) -> Fit | None:
     """The controller's settings that explain the waits for it best; none where they are explained already.
 
     One setting after the other is changed by smaller and smaller factors, as long as that helps.

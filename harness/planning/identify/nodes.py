@@ -6,13 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, scale_ups
+from harness.analysis.capacity.autoscaling import (
+    NOT_TRIGGERED_SCALE_UP,
+    TRIGGERED_SCALE_UP,
+    provisioning_times,
+    scale_ups,
+)
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import UNSCHEDULABLE
+from harness.planning.identify.recorded import on_nodes
 from harness.planning.identify.setting import Setting, measured_amount
 from harness.simulator.cluster import Shape
 from harness.simulator.profile import Autoscaler, Pool, Profile, Taint
 
+_SAME_S = 1.0  # decisions no further apart may be one: events have whole seconds
+_SURE = 3.0  # standard errors
 _HERE_S = 1.0  # nodes that were created before then were there at the start
 
 
@@ -50,13 +58,58 @@ def with_nodes_of(
             settings.append(Setting(f"pool.{name}.max", f"{pool.max}", most_from))
     scaler = None
     if grown:
-        scaler = profile.autoscaler or Autoscaler()
+        scaler, scans = _with_scans(profile.autoscaler or Autoscaler(), timeline)
+        settings += scans
         times = provisioning_times(timeline)
         if times.size:
             amount = measured_amount(times)
             scaler = replace(scaler, provisioning=amount, failing=0.0)
             settings.append(Setting("autoscaler.provisioning", amount, "scale-ups and the nodes that came", times.size))
+    packing = _packing(timeline, shapes, {pool.name: 1000 * pool.cpu for pool in pools})
+    if packing is not None:
+        profile = replace(profile, scheduler=replace(profile.scheduler, packing=packing))
+        settings.append(Setting("scheduler.packing", str(packing).lower(), "nodes that pods were put on"))
     return replace(profile, pools=tuple(pools), autoscaler=scaler), settings
+
+
+def _with_scans(scaler: Autoscaler, timeline: Timeline) -> tuple[Autoscaler, Sequence[Setting]]:
+    """It decides in scans: so one was at its first decision, and they are no further apart than two decisions were."""
+    at = np.unique([decision.at_s for decision in scale_ups(timeline)])
+    if not at.size:
+        return scaler, ()
+    apart = np.diff(at)
+    scan_s = float(min(scaler.scan_s, apart[apart > _SAME_S].min(initial=np.inf)))
+    events = timeline.events
+    stamped = (events["source"][events["reason"] == TRIGGERED_SCALE_UP] == "kubernetes").all()
+    first = float(at[0]) + (_SAME_S / 2 if stamped else 0.0)  # somewhere in that second
+    found = replace(scaler, scan_s=scan_s, first_scan_s=first % scan_s)
+    return found, [Setting("autoscaler.scan_s", f"at most {scan_s:.3g} s", "the autoscaler's decisions", at.size)]
+
+
+def _packing(timeline: Timeline, shapes: Mapping[str, Shape], room: Mapping[str, float]) -> bool | None:
+    """Whether pods went to a pool's fuller nodes, not to emptier ones with room; none where that is not clear."""
+    placed = on_nodes(timeline)
+    home = placed["node"].to_numpy()
+    asked = np.array([shapes[task].cpu if task in shapes else 0.0 for task in placed["task"].astype(str)])
+    begun, ended = floats(placed, "start_s"), floats(placed, "end_s")
+    signs = np.zeros(0)
+    for pool, machines in timeline.machines.groupby(timeline.machines["pool"].astype(str)):
+        names = machines["name"].astype(str).to_numpy()
+        mine = np.isin(home, names)
+        at, more = begun[mine], asked[mine]
+        used = np.array([_used(at, begun[home == name], ended[home == name], asked[home == name]) for name in names])
+        here = (floats(machines, "ready_s")[:, None] <= at) & (used + more <= room.get(str(pool), 0.0))
+        own = (used * (names[:, None] == home[mine])).sum(axis=0)
+        signs = np.append(signs, np.sign(own - (used * here).sum(axis=0) / np.maximum(here.sum(axis=0), 1)))
+    apart = float(signs.sum())
+    return apart > 0 if abs(apart) > _SURE * np.sqrt(np.count_nonzero(signs)) else None
+
+
+def _used(at: Floats, begun: Floats, ended: Floats, asked: Floats) -> Floats:
+    """What a node's pods request just before each instant."""
+    by_begin, by_end = np.argsort(begun), np.argsort(ended)
+    came, left = (np.append(0.0, np.cumsum(asked[order])) for order in (by_begin, by_end))
+    return np.asarray(came[np.searchsorted(begun[by_begin], at)] - left[np.searchsorted(ended[by_end], at)])
 
 
 def _pool(
@@ -68,12 +121,7 @@ def _pool(
     first = mine.iloc[0]
     price = floats(mine, "price")
     labels = {key: value for shape in asked for key, value in shape.selector}
-    tolerated = [
-        toleration
-        for shape in asked
-        for toleration in shape.tolerations
-        if toleration.effect in {"NoSchedule", "NoExecute"}
-    ]
+    tolerated = [t for shape in asked for t in shape.tolerations if t.effect in {"NoSchedule", "NoExecute"}]
     # A taint that some pods tolerate, on nodes where only such pods were.
     apart = bool(asked) and all(shape.tolerations for shape in asked)
     taints = (Taint(tolerated[0].key, tolerated[0].value, tolerated[0].effect),) if apart and tolerated else ()

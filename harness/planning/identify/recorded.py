@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.services.processes import scenario_names
 from harness.analysis.tenants import fairness
@@ -122,7 +123,7 @@ def _values(folder: RunFolder, target: str) -> Mapping[str, Mapping[str, object]
 
 def measures_of(timeline: Timeline) -> Measures:
     """What was measured of a recorded test."""
-    split, runs = waits_so_far(timeline), timeline.runs
+    split, runs, there = waits_so_far(timeline), timeline.runs, on_nodes(timeline)
     sent = runs["outcome"] != Outcome.MISSED.value
     well = (runs["state"] == "SUCCEEDED").to_numpy(dtype=bool)
     over, said = floats(runs, "over_s"), floats(runs, "said_s")
@@ -150,7 +151,7 @@ def measures_of(timeline: Timeline) -> Measures:
         tasks={task: float(each.mean()) for task, each in seconds_by_task(timeline, RUNNING, STORING).items()},
         uploads={task: float(each.mean()) for task, each in uploads(timeline).items()},
         before_s=_before(timeline, split.row),
-        most_per_node=_most_per_node(timeline),
+        most_per_node=most_per_node(there["node"].tolist(), floats(there, "start_s"), floats(there, "end_s")),
         tenants=by_tenant(runs["tenant"].iloc[split.row].tolist(), split.total),
         fairness=fairness(
             runs["tenant"].iloc[split.row].tolist(), scenario_names(timeline).iloc[split.row].tolist(), split.total
@@ -158,11 +159,12 @@ def measures_of(timeline: Timeline) -> Measures:
     )
 
 
-def _most_per_node(timeline: Timeline) -> int:
+def on_nodes(timeline: Timeline) -> pd.DataFrame:
+    """By pod: its task and node, "" where that is not known, and from when to when it was there."""
     pods = timeline.pods[timeline.of_runs(*ON_NODE)]
     each = pods.assign(end_s=pods["end_s"].fillna(timeline.end_s)).groupby("pod")
-    home = each["node"].first().astype(str).replace("nan", "").tolist()
-    return most_per_node(home, each["start_s"].min().to_numpy(), each["end_s"].max().to_numpy())
+    found = each.agg({"task": "first", "node": "first", "start_s": "min", "end_s": "max"})
+    return found.assign(node=found["node"].astype(str).replace("nan", ""))
 
 
 def by_tenant(tenant: Sequence[str], total: Floats) -> dict[str, OfTenant]:

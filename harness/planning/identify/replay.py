@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.analysis.tenants import fairness
 from harness.analysis.timeline import Bools, Floats
-from harness.analysis.waits.waits import Segments, segments_of
+from harness.analysis.waits.waits import segments_of
 from harness.model import Event, Node, Outcome, PodSpans, Sample, Span, Submission
 from harness.model.phases import (
     CONTROLLER,
@@ -155,7 +155,7 @@ class _Seen:
             end.append(ended_s)
         count = len(runs)
         of = segments_of(np.array(row, dtype=np.int64), np.array(phase), np.array(start), np.array(end))
-        found = dict(zip((*PRECEDENCE, CONTROLLER), _sums(of), strict=True))
+        found = zip((*PRECEDENCE, CONTROLLER), np.bincount(of.level, of.length, len(PRECEDENCE) + 1), strict=True)
         first, last = np.full(count, np.inf), np.full(count, -np.inf)
         np.minimum.at(first, of.row, of.start)
         np.maximum.at(last, of.row, of.end)
@@ -163,7 +163,7 @@ class _Seen:
         answered = np.where(over <= answered, np.fmin(answered, first), answered)  # the answer was the result
         before = np.where(had, first, over) - answered
         after = np.where(had, over - last, 0.0)
-        seconds = {name: float(each) / count for name, each in found.items()}
+        seconds = {name: float(each) / count for name, each in found}
         seconds[SUBMIT] = float((answered - sent).mean())
         seconds[CONTROLLER] += float(before.mean() + np.where(open_, after, 0.0).mean())
         seconds[PUBLISHING] = float(np.where(open_, 0.0, after).mean())
@@ -191,10 +191,6 @@ class _Seen:
             if lasted and pod.bounds[-1] is not None:
                 found[pod.task].append(sum(lasted))
         return {task: float(np.mean(each)) for task, each in found.items()}
-
-
-def _sums(of: Segments) -> list[float]:
-    return [float(each) for each in np.bincount(of.level, of.length, len(PRECEDENCE) + 1)]
 
 
 def _s(at: int | None, otherwise: float) -> float:

@@ -33,21 +33,14 @@ NOISE = 0.05  # equal tests of a real platform differ by at least this much (sta
 # Phases that are compared together: which of two a moment belongs to depends on what the observer read (a log, or the
 # autoscaler's events).
 NODES, WORK = "waiting for a node", "running"
-CHECKED: Mapping[str, tuple[str, ...]] = {
-    SUBMIT: (SUBMIT,),
-    CONTROLLER: (CONTROLLER,),
-    NODES: (UNSCHEDULABLE, PROVISIONING, SCHEDULING),
-    PULLING: (PULLING,),
-    STARTING: (STARTING,),
-    WORK: (RUNNING, STORING, SERVING),
-    PUBLISHING: (PUBLISHING,),
-    BACKEND: (BACKEND,),
-    QUEUED: (QUEUED,),
-    LOADING: (LOADING,),
-    COMPUTING: (COMPUTING,),
-    SENDING: (SENDING,),
+_TOGETHER: Mapping[str, tuple[str, ...]] = {
+    NODES: (UNSCHEDULABLE, PROVISIONING, SCHEDULING), WORK: (RUNNING, STORING, SERVING),
     "unknown": (UNKNOWN, DISPATCH, NETWORK),
-}
+}  # fmt: skip
+CHECKED: Mapping[str, tuple[str, ...]] = {name: _TOGETHER.get(name, (name,)) for name in (
+    SUBMIT, CONTROLLER, NODES, PULLING, STARTING, WORK, PUBLISHING, BACKEND, QUEUED, LOADING, COMPUTING, SENDING,
+    "unknown",
+)}  # fmt: skip
 
 _AT_WORKERS = (QUEUED, LOADING, SENDING)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.cost.requested import requests_by
-from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline import Timeline, floats
 from harness.model.argo.nodes import DRIVER_SUFFIX
 from harness.model.phases import (
     POD_CPU_CORES,
@@ -77,7 +77,7 @@ def with_tasks_of(
         late = late if late.mean() >= _QUEUE_S else np.zeros(late.size)
         # A typical upload is as large as usual: the store's bandwidth is fitted to that.
         sizes = uploads * usual.output.distribution.mean / typical if typical > 0 else uploads
-        measured[name] = Measured(*(_values(each) for each in (late, starts, ran, ends, sizes)))
+        measured[name] = Measured(*(tuple(np.maximum(each, 0.0).tolist()) for each in (late, starts, ran, ends, sizes)))
         settings.append(Setting(f"step.{name}.duration", measured_amount(ran), "running pods", ran.size))
         if not name.endswith(DRIVER_SUFFIX):
             fails = float(mine["failed"].mean())
@@ -109,8 +109,7 @@ def _with_priorities(profile: Profile, timeline: Timeline) -> tuple[Profile, Seq
         found = {str(task): int(each.mode()[0]) for task, each in value.groupby(pods["task"].astype(str))}
         classes = {f"recorded-{each}": each for each in found.values()}
         steps = (
-            replace(step, priority_class=f"recorded-{found[step.match]}") if step.match in found else step
-            for step in profile.steps
+            replace(s, priority_class=f"recorded-{found[s.match]}") if s.match in found else s for s in profile.steps
         )
         known = {**profile.priority_classes, **classes}
         model, kind = replace(profile, steps=tuple(steps), priority_classes=known), "step"
@@ -136,10 +135,6 @@ def _uploaded(timeline: Timeline) -> "pd.Series[float]":
     took = timeline.labelled(UPLOAD_SECONDS, "pod").groupby("pod")["value"].sum()
     frame = timeline.pods_called(map(str, took.index)).drop_duplicates("step")
     return frame.set_index("pod")["step"].astype(str).map(took).astype(float)
-
-
-def _values(seconds: Floats) -> tuple[float, ...]:
-    return tuple(np.maximum(seconds, 0.0).tolist())
 
 
 def _cores(timeline: Timeline) -> dict[str, float]:
@@ -185,9 +180,9 @@ def _with_pulls(
     sizes = {image: (seconds - overhead) * kubelet.pull_bytes_per_s for image, seconds in means.items()}
     present = _present(timeline, {node for node, _ in first_on})
     model = replace(kubelet, pull_overhead_s=overhead, images={**kubelet.images, **sizes}, present=present)
+    images_took = sorted(means.items())
     settings = [
-        Setting(f"image.{image}", f"{means[image]:.3g} s", "pulls of nodes", len(took[image]))
-        for image in sorted(means)
+        Setting(f"image.{name}", f"{mean:.3g} s", "pulls of nodes", len(took[name])) for name, mean in images_took
     ]
     settings.append(Setting("kubelet.present", f"{present:.0%}", "nodes of the start that pulled nothing"))
     return replace(profile, kubelet=model), settings

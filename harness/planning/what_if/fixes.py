@@ -1,12 +1,11 @@
 """The fixes of a test's findings as changes."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 
 from harness.model.findings import Finding
-from harness.planning.removals import REMOVALS, Fix
-from harness.planning.what_if.scenario import Change, Scenario
+from harness.planning.removals import REMOVALS
+from harness.planning.what_if.scenario import Change, with_profile
 
 
 def fixes_of(findings: Iterable[Finding]) -> dict[str, tuple[str, Change]]:
@@ -15,9 +14,5 @@ def fixes_of(findings: Iterable[Finding]) -> dict[str, tuple[str, Change]]:
     for finding in findings:
         removal = REMOVALS.get(finding.name)
         if removal is not None and finding.name not in found:
-            found[finding.name] = removal[0], Change(finding.name, partial(_fixed, fix=removal[1]))
+            found[finding.name] = removal[0], Change(finding.name, partial(with_profile, change=removal[1]))
     return found
-
-
-def _fixed(scenario: Scenario, *, fix: Fix) -> Scenario:
-    return replace(scenario, profile=fix(scenario.profile))

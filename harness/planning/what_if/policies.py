@@ -5,7 +5,7 @@
 ``workflow.podGC.strategy=OnPodCompletion``, ``configmap.limits.gpu=4`` (a semaphore's limit).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -76,28 +76,24 @@ def _of_tenant(text: str, tenant: str, setting: str, value: str) -> Apply | None
     if part == "quota" and resource in _QUOTA:
         return partial(_with_quota, tenant=tenant, changed={resource: parsed(text, ("quota", resource), value)})
     if setting == "priority":
-        found = parsed(text, ("tenants", "priority"), value)
-        return partial(_with_tenant, tenant=tenant, changed={"priority": found})
+        changed: Any = {"priority": parsed(text, ("tenants", "priority"), value)}
+        return partial(_with_tenants, change=lambda of: replace(of, **changed) if of.namespace == tenant else of)
     return None
 
 
 def _with_quota(scenario: Scenario, *, tenant: str, changed: Mapping[str, Any]) -> Scenario:
     """Of one tenant; without a name of each, and of runs without a tenant."""
-    profile = scenario.profile
-    tenants = tuple(
-        replace(each, quota=replace(each.quota, **changed)) if tenant in {"", each.namespace} else each
-        for each in profile.tenants
-    )
-    quota = profile.quota if tenant else replace(profile.quota, **changed)
-    return replace(scenario, profile=replace(profile, quota=quota, tenants=tenants))
+
+    def limited(of: Tenant) -> Tenant:
+        return replace(of, quota=replace(of.quota, **changed)) if tenant in {"", of.namespace} else of
+
+    quota = scenario.profile.quota if tenant else replace(scenario.profile.quota, **changed)
+    return _with_tenants(replace(scenario, profile=replace(scenario.profile, quota=quota)), change=limited)
 
 
-def _with_tenant(scenario: Scenario, *, tenant: str, changed: Mapping[str, Any]) -> Scenario:
-    def of(each: Tenant) -> Tenant:
-        return replace(each, **changed) if each.namespace == tenant else each
-
-    profile = scenario.profile
-    return replace(scenario, profile=replace(profile, tenants=tuple(map(of, profile.tenants))))
+def _with_tenants(scenario: Scenario, *, change: Callable[[Tenant], Tenant]) -> Scenario:
+    tenants = tuple(map(change, scenario.profile.tenants))
+    return replace(scenario, profile=replace(scenario.profile, tenants=tenants))
 
 
 def _with_step_priority(scenario: Scenario, *, task: str, priority: Any) -> Scenario:
@@ -158,11 +154,7 @@ def _with_limit(scenario: Scenario, *, text: str, path: tuple[str, ...], value: 
     """A value of a ConfigMap that came with the workflow, such as a semaphore's limit."""
     documents = _documents(scenario)
     name, _, key = ".".join(path).partition(".")
-    maps = [
-        document
-        for document in documents
-        if document.get("kind") == "ConfigMap" and document["metadata"].get("name") == name
-    ]
+    maps = [of for of in documents if of.get("kind") == "ConfigMap" and of["metadata"].get("name") == name]
     if not maps or key not in (maps[0].get("data") or {}):
         raise ConfigError(
             f"--set {text}: the test has no ConfigMap '{name}' with '{key}'", "name one that was given with --with"

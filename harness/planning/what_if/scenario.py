@@ -1,7 +1,7 @@
 """What is simulated: a platform, and the load on it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.planning.identify import RecordedTest
 from harness.simulator.profile import Profile
@@ -28,3 +28,8 @@ class Change:
 
 
 Apply = Callable[[Scenario], Scenario]
+
+
+def with_profile(scenario: Scenario, *, change: Callable[[Profile], Profile]) -> Scenario:
+    """The same load on a changed platform."""
+    return replace(scenario, profile=change(scenario.profile))

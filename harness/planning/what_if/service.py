@@ -1,11 +1,12 @@
 """Changes of a service that executes the runs: hetida's replicas, workers, backend and adapters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from harness.planning.what_if.scenario import Apply, Scenario
+from harness.planning.removals import of_service
+from harness.planning.what_if.scenario import Apply, with_profile
 from harness.planning.what_if.values import parsed
 from harness.simulator.profile import Hetida
 
@@ -21,15 +22,14 @@ def applying(text: str, name: str, value: str, hetida: Hetida) -> Apply | None:
     """
     head, _, rest = name.partition(".")
     if head in _PARTS and rest in _settings(hetida, head):
-        return partial(_with_part, part=head, changed={rest: parsed(text, ("hetida", head, rest), value)})
+        changed: Any = {rest: parsed(text, ("hetida", head, rest), value)}
+        return _applied(lambda of: replace(of, **{head: replace(getattr(of, head), **changed)}))
     adapter, _, setting = rest.rpartition(".")
-    if (
-        head == "adapter"
-        and setting in _OF_ADAPTERS
-        and adapter in {data_adapter.id for data_adapter in hetida.adapters}
-    ):
-        found = parsed(text, ("hetida", "adapters", setting), value)
-        return partial(_with_adapter, adapter=adapter, changed={setting: found})
+    if head == "adapter" and setting in _OF_ADAPTERS and adapter in {each.id for each in hetida.adapters}:
+        changed = {setting: parsed(text, ("hetida", "adapters", setting), value)}
+        return _applied(lambda of: replace(of, adapters=tuple(
+            replace(each, **changed) if each.id == adapter else each for each in of.adapters
+        )))  # fmt: skip
     return None
 
 
@@ -43,18 +43,5 @@ def _settings(hetida: Hetida, part: str) -> Sequence[str]:
     return [field.name for field in fields(getattr(hetida, part))]
 
 
-def _with_part(scenario: Scenario, *, part: str, changed: Mapping[str, Any]) -> Scenario:
-    hetida = scenario.profile.hetida
-    assert hetida is not None
-    other: Any = {part: replace(getattr(hetida, part), **changed)}
-    return replace(scenario, profile=replace(scenario.profile, hetida=replace(hetida, **other)))
-
-
-def _with_adapter(scenario: Scenario, *, adapter: str, changed: Mapping[str, Any]) -> Scenario:
-    hetida = scenario.profile.hetida
-    assert hetida is not None
-    adapters = tuple(
-        replace(data_adapter, **changed) if data_adapter.id == adapter else data_adapter
-        for data_adapter in hetida.adapters
-    )
-    return replace(scenario, profile=replace(scenario.profile, hetida=replace(hetida, adapters=adapters)))
+def _applied(change: Callable[[Hetida], Hetida]) -> Apply:
+    return partial(with_profile, change=of_service(change))

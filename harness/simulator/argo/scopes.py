@@ -124,11 +124,7 @@ def arguments_of(call: Spec, scope: Mapping[str, str], template: Spec | None = N
         ExpressionError: a value can't be found.
     """
     inputs = (template or {}).get("inputs") or {}
-    own = {
-        str(parameter["name"])
-        for parameter in inputs.get("parameters") or ()
-        if "value" in parameter or "default" in parameter
-    }
+    own = {str(p["name"]) for p in inputs.get("parameters") or () if "value" in p or "default" in p}
     found: dict[str, str] = {}
     for parameter in (call.get("arguments") or {}).get("parameters") or ():
         if "value" in parameter:

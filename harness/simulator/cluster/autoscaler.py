@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from random import Random
 
 from harness.simulator.cluster.listener import Change, ClusterListener
@@ -15,6 +15,7 @@ from harness.simulator.profile import Pool
 
 # How long a pool is left alone after a refusal: the initial and the maximal --node-group-backoff-duration.
 _REFUSED_S, _MOST_REFUSED_S = 300.0, 1800.0
+_ROUNDING = 1e-9  # of a scan's number
 REGISTERED = 0.85  # share of the provisioning time after which the node registers, still NotReady
 
 
@@ -69,8 +70,9 @@ class Autoscaler:
         """
         if not self._armed:
             self._armed = True
-            interval = self.settings.scan_s
-            self._loop.at((self._loop.now // interval + 1) * interval, self._scan)
+            first, interval = self.settings.first_scan_s, self.settings.scan_s
+            done = floor((self._loop.now - first) / interval + _ROUNDING)
+            self._loop.at(first + (done + 1) * interval, self._scan)
 
     def _scan(self) -> None:
         self._armed = False

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 
 from harness.simulator.cluster.autoscaler import Autoscaler
@@ -53,9 +54,11 @@ class Cluster:
             self._kueue = Kueue(loop, profile.queues, self._schedule, self._waits_for_quota, self._preempt_for_quota)
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
-            random = Random(f"{seed}/autoscaler")
+            random, scaler = Random(f"{seed}/autoscaler"), profile.autoscaler
+            if profile.resampled:  # the scans know nothing of when a test starts
+                scaler = replace(scaler, first_scan_s=random.random() * scaler.scan_s)
             self.autoscaler = Autoscaler(
-                loop, profile.autoscaler, profile.pools, random,
+                loop, scaler, profile.pools, random,
                 scheduler=self.scheduler, nodes=self.pool_nodes, add_node=self.add_node, remove_node=self.remove_node,
                 listener=listener, has_machine=self.spot.has_machine,
             )  # fmt: skip

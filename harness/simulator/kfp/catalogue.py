@@ -172,10 +172,8 @@ class Catalogue:
         if why := too_large(version.spec):
             raise invalid(f"the pipeline can't become a workflow: {why}")
         with reading():
-            dags = [
-                component.get("dag", {})
-                for component in (version.spec["root"], *version.spec.get("components", {}).values())
-            ]
+            parts = (version.spec["root"], *version.spec.get("components", {}).values())
+            dags = [part.get("dag", {}) for part in parts]
             loops = any("parameterIterator" in task for dag in dags for task in dag.get("tasks", {}).values())
             pools = any(map(has_parameters, version.platform.values()))
         if not (loops or pools):

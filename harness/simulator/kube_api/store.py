@@ -177,20 +177,14 @@ class ObjectStore:
     def get(self, resource: Resource, namespace: str, name: str) -> ObjectVersion | None:
         """The current version of an object; none if it does not exist."""
         if resource.listing is not None:
-            return next(
-                (entry for entry in _computed(resource, namespace) if entry.name == name),
-                None,
-            )
+            return next((each for each in _computed(resource, namespace) if each.name == name), None)
         return self._collections[resource.plural].objects.get(f"{namespace}/{name}" if namespace else name)
 
     def objects(self, resource: Resource, namespace: str = "", start: str = "") -> list[ObjectVersion]:
         """The current objects in order of keys, from the key `start`; of one namespace if given."""
         if resource.listing is not None:
             computed = _computed(resource, namespace)
-            return sorted(
-                (entry for entry in computed if entry.key >= start),
-                key=lambda each: each.key,
-            )
+            return sorted((each for each in computed if each.key >= start), key=lambda each: each.key)
         collection = self._collections[resource.plural]
         objects = collection.objects
         return [objects[key] for key in _stretch(collection.keys(), namespace, start)]

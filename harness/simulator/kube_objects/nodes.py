@@ -34,10 +34,7 @@ def node_fields(node: NodeSnapshot) -> Mapping[str, str]:
 
 def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
     """The manifest of a node."""
-    taints = [
-        {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
-        for taint in node.taints
-    ]
+    taints = [{"key": t.key, **({"value": t.value} if t.value else {}), "effect": t.effect} for t in node.taints]
     if node.ready is None:
         taints.append(_UNREADY_TAINT)
     if node.cordoned:

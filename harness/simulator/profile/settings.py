@@ -107,6 +107,7 @@ class Autoscaler:
     """Settings of cluster-autoscaler: scan interval, provisioning, expander and scale-down."""
 
     scan_s: SomeSeconds = 10.0
+    first_scan_s: Seconds = 0.0  # from the start to a scan; all others follow at intervals
     provisioning: DurationAmount = _PROVISIONING  # from the request to a ready node
     unneeded_s: Seconds = 600.0  # an idle node is removed after this time
     after_add_s: Seconds = 600.0  # no scale-down for this long after a scale-up

@@ -10,6 +10,7 @@ import pytest
 from harness.cli import main
 from harness.model.errors import ConfigError
 from harness.planning.identify import compare, identify, measures_of, recorded_test, replay
+from harness.planning.identify.reproduction import NODES
 from harness.planning.timelines import timeline_of
 from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import ArtifactStore, Pool, Profile, Step
@@ -74,7 +75,7 @@ def test_a_simulated_test_with_a_fault_is_reproduced_within_10_percent(simulated
 
 
 @pytest.mark.parametrize("name", [
-    "a1-base", "a4-parallelism4", "a5-quota6", "a6-nodes", "k6-burst60", "k-fail", "quota-cpu", "kfp-none",
+    "a1-base", "a4-parallelism4", "a5-quota6", "a6-nodes", "k6-burst60", "k-fail", "quota-cpu", "kfp-none", "none",
 ])  # fmt: skip
 def test_a_real_test_is_reproduced_within_10_percent(real, name):
     found = real(name)
@@ -84,12 +85,30 @@ def test_a_real_test_is_reproduced_within_10_percent(real, name):
     assert "the model reproduces the test within" in str(found.reproduction)
 
 
+@pytest.mark.parametrize("seed", ["1", "2", "4"])
+def test_a_burst_on_packed_nodes_of_an_autoscaler_that_scans_often_is_reproduced(seed, tmp_path):
+    """That of the README: pods wait for new nodes as long as the autoscaler's scans and the scheduler let them."""
+    load = ("--schedule", "burst", "--runs", "30", "--seed", seed, "--no-report", "--quiet")
+    where = ("--pipeline", "harness/targets/training.yaml", "--runs-dir", str(tmp_path), "--run-name", "example")
+    assert main(["simulate", "run", *where, *load]) == 0
+    found = _identified(tmp_path / "example")
+    assert not found.reproduction.misfits
+    assert found.simulated.phases[NODES] == pytest.approx(found.recorded.phases[NODES], rel=0.15)
+    read = {setting.name: str(setting.value) for setting in found.settings}
+    assert (read["scheduler.packing"], read["autoscaler.scan_s"]) == ("true", "at most 2 s")
+
+
+def test_kubernetes_own_scheduler_spreads_pods(real):
+    assert real("none").profile.scheduler.packing is False
+
+
 def test_a_real_test_that_does_not_fit_names_the_phase(real):
-    """The controller was down for 25 seconds, which no setting explains."""
-    found = real("a8-ctlkill").reproduction
-    assert found.misfits
-    assert str(found).startswith("the model does not reproduce the test: ")
-    assert found.misfits[0].name in str(found)
+    """The controller was down for 25 seconds; pods were evicted, and killed, which no setting explains."""
+    for name in ("a8-ctlkill", "k-evict", "k-oom"):
+        found = real(name).reproduction
+        assert found.misfits
+        assert str(found).startswith("the model does not reproduce the test: ")
+        assert found.misfits[0].name in str(found)
 
 
 @pytest.mark.parametrize("name", ["a3-workers1", "k-noagent"])

@@ -53,6 +53,22 @@ def test_a_node_is_requested_at_the_next_scan_and_ready_after_its_provisioning_t
     assert details == ["pod triggered scale-up: [{pool 1->2 (max: 3)}]"]
 
 
+@pytest.mark.parametrize(
+    ("first", "at", "asked"), [(4.5, 3.0, 4.5), (4.5, 4.5, 14.5), (4.5, 5.0, 14.5), (10.0, 3.0, 10.0)]
+)
+def test_scans_follow_the_first_one(first: float, at: float, asked: float) -> None:
+    loop, cluster, _, _ = grow(pool(max=3), pods=5, at=at, first_scan_s=first)
+    loop.run(200)
+    assert max(node.ready for node in cluster.nodes.values()) == pytest.approx(asked + 60)
+
+
+def test_scans_go_on_where_their_times_are_rounded() -> None:
+    loop, cluster, _, _ = grow(pool(max=1), pods=9, first_scan_s=1.903946592, scan_s=0.7)
+    loop.run(2000)
+    assert loop.now == 2000
+    assert len(cluster.nodes) == 1
+
+
 def test_upcoming_nodes_are_not_requested_again() -> None:
     loop, cluster, _, _ = grow(pool(max=10), pods=5)
     loop.run(65)  # six looks later
