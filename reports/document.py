@@ -110,10 +110,10 @@ def _effects(result: Result) -> dict[str, Any] | None:
 
 def prediction_document(of: Prediction) -> dict[str, Any]:
     """A prediction as plain values."""
-    failed, now = of.failed
     fairness, fair_now = of.fairness or (None, None)
     return {
-        **_of(of, "name", "simulated", "binds"), "figures": _figures(of.figures), "failed": failed, "failed_now": now,
+        **_of(of, "name", "simulated", "binds"), "figures": _figures(of.figures), "failed": of.failed.value,
+        "failed_now": of.failed.now, "failed_interval": [of.failed.low, of.failed.high],
         "tenants": {name: _figures(each) for name, each in of.tenants.items()}, "fairness": fairness,
         "fairness_now": fair_now,
     }  # fmt: skip

@@ -133,8 +133,8 @@ def effect_text(result: Result, finding: str) -> str:
     predicted = result.effects.fixes.get(finding) if result.effects is not None else None
     if predicted is None:
         return ""
-    p95, (failed, now) = predicted.figures["p95_s"], predicted.failed
-    lost = f", lost runs {now:.0%} → {failed:.0%}" if round(now - failed, 2) else ""
+    p95, failed = predicted.figures["p95_s"], predicted.failed
+    lost = f", lost runs {failed.now:.0%} → {failed.value:.0%}" if round(failed.now - failed.value, 2) else ""
     change = f"p95 {format_duration(p95.now)} → {format_duration(p95.value)} ({p95.interval}){lost}"
     return f"{change}, with {predicted.simulated}; then {predicted.binds} would limit the runs"
 

@@ -37,7 +37,7 @@ class Prediction:
         name: of the change; a finding's for its fix.
         figures: p50_s, p95_s, mean_s, makespan_s, node_hours, cost, and seen_s, the mean until the platform reports a
             run's end; cost only where prices are known.
-        failed: share of the runs that would be lost, and that were lost.
+        failed: share of the runs that are lost.
         binds: what limits the runs then.
         simulated: the change that models a finding's fix; "" for other changes.
         tenants: by tenant, mean_s and p95_s of its runs.
@@ -47,7 +47,7 @@ class Prediction:
 
     name: str
     figures: Mapping[str, Figure]
-    failed: tuple[float, float]
+    failed: Figure
     binds: str
     simulated: str = ""
     tenants: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
@@ -57,7 +57,9 @@ class Prediction:
     @property
     def unchanged(self) -> bool:
         """Whether the model does exactly the same: then it does not have what the change removes."""
-        return self.failed[0] == self.failed[1] and all(figure.value == figure.now for figure in self.figures.values())
+        return self.failed.value == self.failed.now and all(
+            figure.value == figure.now for figure in self.figures.values()
+        )
 
     @property
     def saved(self) -> float:

@@ -60,7 +60,7 @@ def test_a_finding_that_is_rather_wrong_than_right_drops_none():
 
 
 def expected(name: str, now_s: float, then_s: float) -> Prediction:
-    return Prediction(name, {"seen_s": Figure(now_s, then_s, then_s, then_s)}, (0.0, 0.0), "nodes")
+    return Prediction(name, {"seen_s": Figure(now_s, then_s, then_s, then_s)}, Figure(0.0, 0.0, 0.0, 0.0), "nodes")
 
 
 def test_a_predicted_effect_ranks_a_finding_in_place_of_what_it_cost():

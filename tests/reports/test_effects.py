@@ -46,8 +46,8 @@ def test_the_first_findings_fix_has_an_expected_effect_in_every_form(result):
 
 
 def test_bars_show_today_each_fix_and_all_of_them(result):
-    figure = Figure(100.0, 50.0, 40.0, 60.0)
-    one, both = (Prediction(name, {"p95_s": figure}, (0.0, 0.0), "nodes", "more") for name in ("quota", TOGETHER))
+    figure, none = Figure(100.0, 50.0, 40.0, 60.0), Figure(0.0, 0.0, 0.0, 0.0)
+    one, both = (Prediction(name, {"p95_s": figure}, none, "nodes", "more") for name in ("quota", TOGETHER))
     rows = effect_bars(replace(result, effects=Effects("reproduced", {"quota": one}, both)))
     assert [(row.name, row.share) for row in rows] == [("today", 1.0), ("quota", 0.5), (TOGETHER, 0.5)]
     assert rows[1].text == "50 s (−60 to −40 %)"

@@ -50,7 +50,8 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
     of = found.identified
     long = {each.name: f"change {k}" for k, each in enumerate(found.predictions, 1) if len(each.name) > _LONGEST_NAME}
     shown = replace(found, predictions=tuple(replace(p, name=long.get(p.name, p.name)) for p in found.predictions))
-    lines = [_sentence(of.reproduction)]
+    sentence = str(of.reproduction)
+    lines = printing.wrapped(f"{sentence[0].upper()}{sentence[1:]}.")
     if not found.reproduced:
         lines += ["", *printing.table(list(_compared(of))), ""]
         lines += printing.wrapped(
@@ -71,11 +72,6 @@ def as_text(found: WhatIf, fixes: Mapping[str, str], *, settings: bool = False) 
 
 
 _HEAD = ("", "p50", "p95", "makespan", "failed", "node hours", "cost", "binds then")
-
-
-def _sentence(of: Reproduction) -> str:
-    text = str(of)
-    return text[0].upper() + text[1:] + "."
 
 
 def _compared(of: Identified) -> Iterator[tuple[str, ...]]:
@@ -103,11 +99,15 @@ def _today(recorded: Measures, binds: str) -> tuple[str, ...]:
 def _row(of: Prediction) -> tuple[str, ...]:
     p50, p95, makespan, hours, cost = (of.figures.get(name) for name in _COLUMNS)
     times = (_time(figure) for figure in (p50, p95, makespan))
-    return of.name, *times, f"{of.failed[0]:.1%}", _amount(hours, 1), _amount(cost, 2), of.binds
+    return of.name, *times, _failed(of.failed), _amount(hours, 1), _amount(cost, 2), of.binds
 
 
 def _time(figure: Figure | None) -> str:
     return "" if figure is None else f"{format_duration(figure.value)} ({figure.interval})"
+
+
+def _failed(of: Figure) -> str:
+    return f"{of.value:.1%}" + (f" ({of.low:.1%} to {of.high:.1%})" if of.low < of.high else "")
 
 
 def _amount(figure: Figure | None, digits: int) -> str:

@@ -13,6 +13,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from scipy.special import stdtrit
 
+from harness.analysis.timeline import Floats
 from harness.model.effects import Figure, Prediction
 from harness.planning.identify import Identified, Measures, RecordedTest, replay
 from harness.planning.identify.reproduction import NOISE, OfTenant
@@ -101,17 +102,30 @@ class _Simulated:
 def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Prediction:
     within = log(1 + of.reproduction.within)
     figures = dict(_figures(_FIGURES, of.recorded, today, then, within))
-    lost = float(np.mean([measures.lost for measures in then])), float(np.mean([measures.lost for measures in today]))
-    failed = min(1.0, max(0.0, of.recorded.lost + lost[0] - lost[1])), of.recorded.lost
     tenants = {
         tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), within))
         for tenant, now in of.recorded.tenants.items()
         if all(tenant in measures.tenants for measures in (*today, *then))
     }
     return Prediction(
-        name, figures, failed, binding(then), tenants=tenants, fairness=_fairness(of.recorded, today, then),
+        name, figures, _failed(of, today, then), binding(then), tenants=tenants,
+        fairness=_fairness(of.recorded, today, then),
         most_per_node=(float(np.mean([measures.most_per_node for measures in then])), of.recorded.most_per_node),
     )  # fmt: skip
+
+
+def _failed(of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Figure:
+    """The share of lost runs changes by a difference, as it may be 0; see `_figures` of its interval."""
+    after, before = (np.array([measures.lost for measures in several]) for several in (then, today))
+    centre, off = of.recorded.lost + float(after.mean() - before.mean()), of.simulated.lost - of.recorded.lost
+    spread = sqrt(_of_seeds(after, before) ** 2 + off**2) if after.any() else 0.0
+    return Figure(of.recorded.lost, *(min(1.0, max(0.0, each)) for each in (centre, centre - spread, centre + spread)))
+
+
+def _of_seeds(after: Floats, before: Floats) -> float:
+    """How far another test may be from the mean of several: both vary, and so does the mean."""
+    variance = float(after.var(ddof=1) + before.var(ddof=1))
+    return float(stdtrit(after.size - 1, _LEVEL)) * sqrt(variance * (1 + 1 / after.size))
 
 
 def _of_tenant(
@@ -139,11 +153,8 @@ def _figures(
         if now is None or None in before or None in after:
             continue
         apart = [np.log(np.maximum(each, 1e-9)) for each in (after, before)]
-        logs = apart[0] - apart[1]
-        variance = float(sum(each.var(ddof=1) for each in apart))
-        of_seeds = float(stdtrit(logs.size - 1, _LEVEL)) * sqrt(variance * (1 + 1 / logs.size))
-        spread = sqrt(of_seeds**2 + within**2 + (_Z * NOISE) ** 2)
-        centre = float(logs.mean())
+        spread = sqrt(_of_seeds(*apart) ** 2 + within**2 + (_Z * NOISE) ** 2)
+        centre = float((apart[0] - apart[1]).mean())
         yield name, Figure(now, now * exp(centre), now * exp(centre - spread), now * exp(centre + spread))
 
 

@@ -153,7 +153,7 @@ def test_the_report_expects_an_effect_of_the_fix(run, over, fault, finding):
     effects = expected_effects(RunFolder.open(path), timeline, diagnosis, Workers(1))
     assert effects.model.startswith("the model reproduces the test within")
     effect = effects.fixes[finding]
-    assert effect.saved > 0.05 or effect.failed[0] < effect.failed[1] / 2
+    assert effect.saved > 0.05 or effect.failed.value < effect.failed.now / 2
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from harness.cli import main
 from harness.detectors import diagnose
+from harness.model.effects import Figure
 from harness.model.errors import ConfigError
 from harness.model.findings import Finding
 from harness.planning.identify import identify, measures_of, recorded_test, replay
@@ -88,7 +89,24 @@ def test_what_is_predicted_for_no_change_is_no_change(predictions):
     for figure in found.figures.values():
         assert figure.value == pytest.approx(figure.now)
         assert figure.low <= figure.now <= figure.high
-    assert found.failed == (0.0, 0.0)
+    assert found.failed == Figure(0.0, 0.0, 0.0, 0.0)
+
+
+def test_the_share_of_lost_runs_has_an_interval_that_holds_another_test(tmp_path, capsys):
+    (tmp_path / "flaky.yaml").write_text("api: {error_rate: 0}\nsteps: [{match: '*', failing: 0.1}]")
+    load = ("--schedule", "burst", "--runs", "60", "--runs-dir", str(tmp_path), *QUIET)
+    lost = {}
+    for seed in ("1", "2"):
+        where = ("--profile", str(tmp_path / "flaky.yaml"), "--seed", seed, "--run-name", seed)
+        assert main(["simulate", "run", *where, *load]) == 0
+        lost[seed] = measures_of(timeline_of(tmp_path / seed)).lost
+    assert main(["what-if", str(tmp_path / "1"), "--set", "controller.workers=31", "--json"]) == 0
+    (found,) = [each for each in json.loads(capsys.readouterr().out)["predictions"] if "workers" in each["name"]]
+    low, high = found["failed_interval"]
+    assert low < found["failed"] < high
+    assert low <= lost["2"] <= high
+    assert main(["what-if", str(tmp_path / "1"), "--set", "controller.workers=31"]) == 0
+    assert f"({low:.1%} to {high:.1%})" in " ".join(capsys.readouterr().out.split())
 
 
 def test_each_finding_with_a_removal_is_a_change(predictions):
