@@ -83,11 +83,8 @@ class Search:
     def contradictions(self, tallies: Tallies) -> tuple[int, ...]:
         """Indices whose majority is on the wrong side of the boundary: passing is not monotone there."""
         cut = self.boundary(tallies)
-        return tuple(
-            at
-            for at, tally in sorted(tallies.items())
-            if (tally.fails > tally.passes if at < cut else tally.passes > tally.fails)
-        )
+        tried = sorted(tallies.items())
+        return tuple(at for at, of in tried if (of.fails > of.passes if at < cut else of.passes > of.fails))
 
     def _between(self, passing: int, failing: int, tallies: Tallies) -> int:
         """The guess first, then in growing steps away from it; once both sides are known, the middle."""

@@ -154,10 +154,7 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
 
 
 def _expressions(term: Iterable[Requirement]) -> list[Manifest]:
-    return [
-        {"key": each.key, "operator": each.operator, **({"values": list(each.values)} if each.values else {})}
-        for each in term
-    ]
+    return [{"key": e.key, "operator": e.operator, **({"values": list(e.values)} if e.values else {})} for e in term]
 
 
 def _container(name: str, image: str, resources: Manifest) -> Manifest:
