@@ -7,8 +7,6 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from harness.model.errors import ExitCode
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 for success, 2 for bad input, 130 when interrupted."""
@@ -60,6 +58,7 @@ def _complete() -> NoReturn:
     import argcomplete
 
     from generators import scenarios_cli, workload_cli
+    from harness.model.errors import ExitCode
 
     workload = os.environ["COMP_LINE"].split()[1:2] == ["workload"]
     if workload:
