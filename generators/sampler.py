@@ -61,8 +61,7 @@ class Sampler:
         except (ValueError, ArithmeticError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ConfigError(
-                f"{self._spec.source}: fields.{field.name}: {first}",
-                "fix the definition, or the fields it refers to",
+                f"{self._spec.source}: fields.{field.name}: {first}", "fix the definition, or the fields it refers to"
             ) from error
         if not field.nullable:
             return column

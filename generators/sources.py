@@ -162,10 +162,7 @@ class Sources:
             first = from_values([str(value) for value in drawn.values[:1000]])
             pools[f"{vocabulary}, distinct"] = {"values": len(first), "sha256": _digest(first)}
         files = {
-            path.name: {
-                "rows": len(next(iter(table.values()))),
-                "sha256": hashlib.sha256(_content(path)).hexdigest(),
-            }
+            path.name: {"rows": len(next(iter(table.values()))), "sha256": hashlib.sha256(_content(path)).hexdigest()}
             for path, table in sorted(self._tables.items())
             if path.is_file()
         }

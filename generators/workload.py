@@ -228,8 +228,7 @@ def _scenarios(tenant: Tenant, scenarios: Mapping[str, Sequence[str]], draws: Fl
             weights[row] *= 1.0 if share is None else share / max(counts.get(cell, 0), 1)
     if not weights.sum() > 0:
         raise ConfigError(
-            f"no scenario matches the mix of tenant {tenant.name}",
-            "use values of the scenarios, or drop the mix",
+            f"no scenario matches the mix of tenant {tenant.name}", "use values of the scenarios, or drop the mix"
         )
     if tenant.order == "in_turn":
         fitting = np.flatnonzero(weights)

@@ -151,19 +151,13 @@ _SOURCES: Mapping[Capability, _Source] = {
     Capability.SUBMISSIONS: _Source(lambda t: len(t.runs) > 0, "no submission was recorded", _API),
     Capability.RUNS: _Source(_runs, "no run was observed on the platform", _API),
     Capability.PODS: _Source(
-        lambda t: len(t.pods) > 0,
-        f"no pods were observed: {_NO_ACCESS}, or not to the runs' namespace",
-        _CLUSTER,
+        lambda t: len(t.pods) > 0, f"no pods were observed: {_NO_ACCESS}, or not to the runs' namespace", _CLUSTER
     ),
     Capability.NODES: _Source(
-        lambda t: len(t.nodes) > 0,
-        f"no nodes were observed: {_NO_ACCESS}, or no permission to list nodes",
-        _CLUSTER,
+        lambda t: len(t.nodes) > 0, f"no nodes were observed: {_NO_ACCESS}, or no permission to list nodes", _CLUSTER
     ),
     Capability.POD_EVENTS: _Source(
-        _pod_events,
-        f"no pod events were observed: {_NO_ACCESS}, or no permission to list events",
-        _CLUSTER,
+        _pod_events, f"no pod events were observed: {_NO_ACCESS}, or no permission to list events", _CLUSTER
     ),
     Capability.WORKFLOWS: _Source(
         _workflows,

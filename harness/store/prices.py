@@ -47,10 +47,7 @@ def parse_price(text: str) -> tuple[str, float]:
     except ValueError:
         price = -1.0
     if not isfinite(price) or price < 0:
-        raise ConfigError(
-            f"'{text}' is not a price",
-            "write POOL=0.19 (per node and hour), or 0.19 for all pools",
-        )
+        raise ConfigError(f"'{text}' is not a price", "write POOL=0.19 (per node and hour), or 0.19 for all pools")
     return pool.strip() or EVERY, price
 
 

@@ -15,15 +15,7 @@ import numpy as np
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats, looked_up, remembered
 from harness.analysis.waits.failures import Failure, canonical, failures, own_events
 from harness.analysis.waits.waits import Waits, waits_so_far
-from harness.model.phases import (
-    CONTROLLER,
-    OF_TASK,
-    POD_PHASES,
-    PROVISIONING,
-    RUN_PHASES,
-    RUNNING,
-    UNSCHEDULABLE,
-)
+from harness.model.phases import CONTROLLER, OF_TASK, POD_PHASES, PROVISIONING, RUN_PHASES, RUNNING, UNSCHEDULABLE
 from harness.model.records import Outcome
 from harness.reasons import Catalogue, Match, Row, stated
 from harness.reasons.catalogue import BLOCKS, FAILS, parsed, predicates

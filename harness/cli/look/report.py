@@ -18,10 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--open", action="store_true", help="show the page in the browser")
     parser.add_argument(
-        "--baseline",
-        type=Path,
-        metavar="RUN",
-        help="compare with this run from now on: a folder or its report.json",
+        "--baseline", type=Path, metavar="RUN", help="compare with this run from now on: a folder or its report.json"
     )
     parser.add_argument(
         "--price", action="append", default=[], metavar="POOL=PRICE",

@@ -107,11 +107,7 @@ class RunWatch:
     """
 
     def __init__(
-        self,
-        observation: Observation,
-        target: WatchesRuns,
-        api: KubeApi,
-        clock: Callable[[], float] = time.monotonic,
+        self, observation: Observation, target: WatchesRuns, api: KubeApi, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._observation = observation
         self._journal = observation.journal

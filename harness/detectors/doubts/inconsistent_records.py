@@ -54,13 +54,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"The records contradict each other: {seen:.1f} runs in flight by count, {stamped:.1f} by timestamps",
             0.7,
             (
-                Evidence(
-                    f"L, counted: {seen:.2f} (mean of {len(samples):,})",
-                    seen,
-                    "runs",
-                    "samples",
-                    RUNS_IN_FLIGHT,
-                ),
+                Evidence(f"L, counted: {seen:.2f} (mean of {len(samples):,})", seen, "runs", "samples", RUNS_IN_FLIGHT),
                 Evidence(f"λW, by timestamps at the same instants: {stamped:.2f}", stamped, "runs", "spans"),
             ),
             "Check for gaps in the observation, differing clocks, or runs missing from the platform's listing. Until "

@@ -25,10 +25,7 @@ class Ramp(Lasting):
     By time t, N(t) = a t + (b - a) t² / 2d arrivals are due; the k-th comes when N(t) = k.
     """
 
-    OPTIONS = (
-        Option("rate", "1/s", "first and last arrival rate, as 1/s..10/s", _parse_rates),
-        FOR,
-    )
+    OPTIONS = (Option("rate", "1/s", "first and last arrival rate, as 1/s..10/s", _parse_rates), FOR)
     SUMMARY = "at a rate that rises or falls linearly"
 
     start_rate: float

@@ -6,17 +6,7 @@ from typing import NamedTuple
 
 from harness.simulator.argo.guesses import Guesses
 from harness.simulator.argo.locks import Locks
-from harness.simulator.argo.nodes import (
-    DAG,
-    RUNNING,
-    SKIP,
-    STEP_GROUP,
-    STEPS,
-    SUCCEEDED,
-    TASK_GROUP,
-    Node,
-    Run,
-)
+from harness.simulator.argo.nodes import DAG, RUNNING, SKIP, STEP_GROUP, STEPS, SUCCEEDED, TASK_GROUP, Node, Run
 from harness.simulator.argo.plans import Priorities
 from harness.simulator.argo.templates import Spec, key_of, plain
 from harness.simulator.cluster import Pod

@@ -10,10 +10,7 @@ from harness.simulator.engine.queues import Job, ProcessorSharing
 from harness.simulator.profile import MeasuredPod, Pool, Taint
 
 # Reason and message of the condition DisruptionTarget of a pod that is taken from its node.
-DISRUPTED_BY_SCHEDULER = (
-    "PreemptionByScheduler",
-    "default-scheduler: preempting to accommodate a higher priority pod",
-)
+DISRUPTED_BY_SCHEDULER = ("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod")
 DISRUPTED_BY_EVICTION = "EvictionByEvictionAPI", "Eviction API: evicting"
 DISRUPTED_BY_TAINT = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
 DISRUPTED_BY_SHUTDOWN = "TerminationByKubelet", "Pod was terminated in response to imminent node shutdown."

@@ -7,13 +7,7 @@ from itertools import count
 from typing import Any
 
 from harness.model import Scenario
-from harness.model.argo.manifest import (
-    GROUP_VERSION,
-    RUN_NAME,
-    readable,
-    spec_of,
-    with_parameters,
-)
+from harness.model.argo.manifest import GROUP_VERSION, RUN_NAME, readable, spec_of, with_parameters
 from harness.model.errors import ConfigError
 from harness.reading import parse_yaml, structured
 from harness.simulator.argo.operator import ObjectsInMemory

@@ -78,10 +78,7 @@ _TEXTS = {
 }
 
 
-_NOT_JSON = wrong(["body", 0], "JSON decode error", "json_invalid") | {
-    "input": {},
-    "ctx": {"error": "Expecting value"},
-}
+_NOT_JSON = wrong(["body", 0], "JSON decode error", "json_invalid") | {"input": {}, "ctx": {"error": "Expecting value"}}
 
 
 class RefusedError(Exception):

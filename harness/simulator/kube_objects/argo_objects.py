@@ -10,12 +10,7 @@ from typing import Any
 from harness.simulator.argo.cron import is_due
 from harness.simulator.argo.nodes import Run
 from harness.simulator.argo.operator import Labelled
-from harness.simulator.argo.support import (
-    UnsupportedError,
-    demand_supported,
-    demand_supported_cron,
-    schedules_of,
-)
+from harness.simulator.argo.support import UnsupportedError, demand_supported, demand_supported_cron, schedules_of
 from harness.simulator.argo.templates import CLUSTER, whole
 from harness.simulator.kube_api import ApiError, Manifest
 from harness.simulator.kube_api.patches import merge

@@ -194,10 +194,7 @@ def render_template(deployment: Deployment) -> Manifest:
     container = {**deployment.container, "resources": {"requests": requests} if requests else {}}
     restarted = {RESTARTED: deployment.restarted}
     annotations = {"annotations": restarted} if deployment.restarted else {}
-    return {
-        "metadata": {"labels": _labels(deployment), **annotations},
-        "spec": {"containers": [container]},
-    }
+    return {"metadata": {"labels": _labels(deployment), **annotations}, "spec": {"containers": [container]}}
 
 
 def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:

@@ -150,10 +150,7 @@ def _endpoint(pod: PodSnapshot) -> Manifest:
 
 
 # In every cluster (kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption).
-SYSTEM_CLASSES = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 def render_quota(quota: Quota, namespace: str, since: float, stamp: Stamp) -> Manifest:

@@ -9,11 +9,7 @@ from harness.simulator.kube_objects.snapshots import NodeSnapshot, address, meta
 
 POOLS, CLUSTER = "kube-system", "simulated"  # the namespace of the node pools, and the cluster that they belong to
 _UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-_SILENT = {
-    "status": "Unknown",
-    "reason": "NodeStatusUnknown",
-    "message": "Kubelet stopped posting node status.",
-}
+_SILENT = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
 _OF_READY = frozenset({"NodeStatusUnknown", "KubeletNotReady", "ContainerRuntimeUnhealthy"})
 _PROBLEMS = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),

@@ -36,15 +36,11 @@ def resource_types(
     """All types; `priorities` are the names of the PriorityClasses by value."""
     stamp, shown = calendar.stamp, resource.shown
     events = resource.events(
-        render=_reads(lambda event: render_event(event, calendar)),
-        labels=lambda _: {},
-        fields=_reads(event_fields),
+        render=_reads(lambda event: render_event(event, calendar)), labels=lambda _: {}, fields=_reads(event_fields)
     )
     return [
         resource.nodes(
-            render=_reads(lambda node: render_node(node, stamp)),
-            labels=_reads(node_labels),
-            fields=_reads(node_fields),
+            render=_reads(lambda node: render_node(node, stamp)), labels=_reads(node_labels), fields=_reads(node_fields)
         ),
         resource.pods(
             render=_reads(lambda pod: render_pod(pod, stamp, priorities)),

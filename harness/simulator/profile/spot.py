@@ -57,6 +57,5 @@ class Eviction:
         """The cloud's terms, with the notice and its consequence in effect."""
         found = CLOUDS[self.cloud]
         return found._replace(
-            notice_s=found.notice_s if self.notice is None else self.notice,
-            on_notice=self.on_notice or found.on_notice,
+            notice_s=found.notice_s if self.notice is None else self.notice, on_notice=self.on_notice or found.on_notice
         )

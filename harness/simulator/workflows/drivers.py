@@ -13,15 +13,7 @@ from harness.simulator.workflows.workflow import Workflow
 class Drivers:
     """Runs driver pods and knows their results. `times` draws durations, `choices` the values that are unknown."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        steps: Steps,
-        *,
-        times: Random,
-        choices: Random,
-        caching: bool,
-    ) -> None:
+    def __init__(self, settings: Settings, steps: Steps, *, times: Random, choices: Random, caching: bool) -> None:
         self.slowdown = 1.0
         self._settings = settings
         self._steps = steps

@@ -11,13 +11,7 @@ ones are combined into one, which is patched: a request each, too.
 
 from functools import lru_cache
 
-from harness.simulator.workflows.graph import (
-    DAG_DRIVER,
-    EXECUTOR,
-    ITERATIONS,
-    Graph,
-    Plan,
-)
+from harness.simulator.workflows.graph import DAG_DRIVER, EXECUTOR, ITERATIONS, Graph, Plan
 
 IN = "(0)."  # between a group and a node in its first attempt
 NO_NODE = "-"  # is no path

@@ -73,11 +73,7 @@ class WorkflowChoice:
             del self._running[key]
 
     def take(
-        self,
-        now_s: float,
-        own: Container[str] | None,
-        working: AbstractSet[str],
-        worked: Container[str] = frozenset(),
+        self, now_s: float, own: Container[str] | None, working: AbstractSet[str], worked: Container[str] = frozenset()
     ) -> WorkflowKey | None:
         """The workflow to read now; none if there is none.
 
