@@ -107,6 +107,7 @@ DOCUMENTS: dict[str, dict[str, bytes]] = {  # by the kind of files that resemble
         "cut": MANIFEST[: len(MANIFEST) // 2], "two workflows": MANIFEST + b"\n---\n" + MANIFEST,
         "no spec": b"apiVersion: argoproj.io/v1alpha1\nkind: Workflow", "items that are none": b'{"kind": "List", "items": 3}',
         "a list of kind List": json.dumps({"kind": "List", "items": [WORKFLOW, 3]}).encode(), "separators": b"---\n---\n",
+        "odd metadata": json.dumps({**WORKFLOW, "metadata": 5}).encode(),
     },
     "json": {},
 }  # fmt: skip

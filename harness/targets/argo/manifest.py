@@ -96,6 +96,7 @@ def runnable(manifest: dict[str, Any], where: str) -> dict[str, Any]:
     if str(manifest.get("kind")) not in SPEC_OF_KIND:
         raise ConfigError(f"{where} is a {manifest.get('kind')}, from which no workflow can be made", MANIFEST_HINT)
     with reading.structured(where, MANIFEST_HINT):
+        (manifest.get("metadata") or {}).get("name")  # it may be no mapping
         _check(where, spec_of(manifest))
         inputs_of(spec_of(manifest))
     return manifest
