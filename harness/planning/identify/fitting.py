@@ -13,7 +13,7 @@ import numpy as np
 from harness.model.phases import CONTROLLER, PUBLISHING, SUBMIT
 from harness.planning.identify.recorded import RecordedTest
 from harness.planning.identify.replay import replay
-from harness.planning.identify.reproduction import Measures
+from harness.planning.identify.reproduction import NODES, Measures
 from harness.planning.identify.setting import Setting
 from harness.simulator.profile import Controller, Profile
 
@@ -76,13 +76,19 @@ def _settings(first: Profile, last: Profile) -> "list[Setting]":
 
 
 def _with_backoff(profile: Profile, test: RecordedTest, recorded: Measures, simulated: Measures) -> Fit:
-    """How long the scheduler leaves a pod alone that had no room: as usual, or shorter where that explains more."""
-    own, found = profile.scheduler, [(profile, simulated)]
+    """How long the scheduler leaves a pod alone that had no room: as usual, or shorter where that explains waits."""
+
+    def off(simulated: Measures) -> float:
+        return abs(simulated.phases[NODES] - recorded.phases[NODES])
+
+    own, best = profile.scheduler, (profile, simulated)
     for by in _SHORTER if own.backoff_max_s > _NOTABLE * recorded.mean_s else ():
         backoff = replace(own, backoff_s=by * own.backoff_s, backoff_max_s=by * own.backoff_max_s)
         tried = replace(profile, scheduler=backoff)
-        found.append((tried, replay(tried, test)))
-    return min(found, key=lambda each: error(recorded, each[1]))
+        found = tried, replay(tried, test)
+        if off(best[1]) - off(found[1]) > _SLIGHT * recorded.mean_s:
+            best = found
+    return best
 
 
 # --- means ------------------------------------------------------------------------------------------------------------
