@@ -53,7 +53,7 @@ class Scope:
     @property
     def known(self) -> bool:
         """It has something that is asked for."""
-        return any(name in self.names for series in ALL for name in series.names) or bool(metric_asks(self, None, ()))
+        return any(name in self.names for series in ALL for name in series.names) or bool(metric_asks(self, (), ()))
 
     def nothing(self, api: PrometheusApi) -> str:
         """What to say where it has not: since when there is anything.
@@ -149,15 +149,14 @@ class PastMetric:
     asks: tuple[Ask, ...]
 
 
-def metric_asks(scope: Scope, profiles: Sequence[str] | None, platform: tuple[str, ...]) -> list[PastMetric]:
-    """The requests for the profiles' metrics that are there; None is all profiles.
+def metric_asks(scope: Scope, profiles: Sequence[str], platform: tuple[str, ...]) -> list[PastMetric]:
+    """The requests for the profiles' metrics that are there; of all profiles if none is named.
 
     Raises:
         ConfigError: a profile is invalid.
     """
     window_s, found = max(_SCRAPES * scope.step_s, _LEAST_WINDOW_S), []
-    wanted = profiles_file.names() if profiles is None else profiles
-    for profile in [*wanted, str(USAGE)]:
+    for profile in [*(profiles or profiles_file.names()), str(USAGE)]:
         for k, metric in enumerate(profiles_file.load(profile, platform).metrics):
             name = next((each for each in metric.any_of if each + metric.suffix in scope.names), None)
             if name is None:

@@ -192,6 +192,6 @@ def test_a_day_takes_at_most_200_requests_even_where_every_series_of_every_compo
     names = {name for name in names if not name.startswith(others)}
     scope = Scope(0, 86_400, "", 30, exported=False, names=tuple(sorted(names)))
     asked = [*chain.from_iterable(asks for _, asks in kube_state_asks(scope, ""))]
-    asked += chain.from_iterable(metric.asks for metric in metric_asks(scope, None, ("kubeflow",)))
+    asked += chain.from_iterable(metric.asks for metric in metric_asks(scope, (), ("kubeflow",)))
     assert {ask.name.partition("-")[0] for ask in asked} >= {series.name for series in ALL}
     assert len(asked) <= 200
