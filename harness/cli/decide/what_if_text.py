@@ -41,7 +41,7 @@ def reproduction(of: Reproduction) -> dict[str, object]:
         "reproduced": not of.misfits,
         "within": of.within,
         "misfits": [misfit.name for misfit in of.misfits],
-        "compared": [asdict(compared) for compared in (*of.totals, *of.phases, of.lost)],
+        "compared": [asdict(compared) for compared in (*of.totals, *of.phases, of.lost, of.nodes)],
     }
 
 
@@ -85,7 +85,8 @@ def _compared(of: Identified) -> Iterator[tuple[str, ...]]:
                 "off" if compared.off else "",
             )
     yield "lost runs", f"{of.recorded.lost:.1%}", f"{of.simulated.lost:.1%}", ""
-    yield "node hours", f"{of.recorded.node_hours:.1f}", f"{of.simulated.node_hours:.1f}", ""
+    nodes = of.reproduction.nodes
+    yield "nodes", f"{nodes.recorded:.1f}", f"{nodes.simulated:.1f}", "off" if nodes.off else ""
 
 
 def _today(recorded: Measures, binds: str) -> tuple[str, ...]:

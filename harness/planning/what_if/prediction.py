@@ -25,7 +25,8 @@ _PODS = 130_000  # simulated in all, if that many seeds are enough
 _LEVEL = 0.95  # of each side of the interval
 _Z = 1.645  # standard deviations to it
 _BINDS = 0.1  # of a run's time
-_FIGURES = ("p50_s", "p95_s", "mean_s", "seen_s", "makespan_s", "node_hours", "cost")
+_OF_NODES = ("node_hours", "cost")
+_FIGURES = ("p50_s", "p95_s", "mean_s", "seen_s", "makespan_s", *_OF_NODES)
 _OF_TENANT = ("mean_s", "p95_s")
 STEPS = "the steps' own work"
 
@@ -101,7 +102,8 @@ class _Simulated:
 
 def _prediction(name: str, of: Identified, today: Sequence[Measures], then: Sequence[Measures]) -> Prediction:
     within = log(1 + of.reproduction.within)
-    figures = dict(_figures(_FIGURES, of.recorded, today, then, within))
+    names = _FIGURES[: -len(_OF_NODES)] if of.reproduction.nodes.off else _FIGURES
+    figures = dict(_figures(names, of.recorded, today, then, within))
     tenants = {
         tenant: dict(_figures(_OF_TENANT, now, *_of_tenant(tenant, today, then), within))
         for tenant, now in of.recorded.tenants.items()

@@ -12,6 +12,7 @@ from harness.model.effects import Figure
 from harness.model.errors import ConfigError
 from harness.model.findings import Finding
 from harness.planning.identify import identify, measures_of, recorded_test, replay
+from harness.planning.identify.reproduction import compare
 from harness.planning.removals import REMOVALS
 from harness.planning.sweeps import Workers
 from harness.planning.timelines import timeline_of
@@ -121,6 +122,18 @@ def test_a_model_that_does_not_reproduce_the_test_predicts_nothing(recorded, tod
     found = predict(wrong, test, [parse_change("nodes=9", today, identified.images)], Workers(1))
     assert not found.reproduced
     assert not found.predictions
+
+
+def test_without_the_recorded_nodes_over_time_only_runs_are_predicted(recorded, today):
+    identified, test, _ = recorded
+    assert identified.reproduction.nodes.recorded == pytest.approx(3.0)
+    assert not identified.reproduction.nodes.off
+    with_more = replace(identified.recorded, node_hours=1.2 * identified.recorded.node_hours)
+    other = replace(identified, recorded=with_more, reproduction=compare(with_more, identified.simulated))
+    assert str(other.reproduction).endswith("; nodes over time -17%: their hours and cost are not predicted")
+    (found,) = predict(other, test, [parse_change(SAME, today, identified.images)], Workers(1)).predictions
+    assert "makespan_s" in found.figures
+    assert not {"node_hours", "cost"} & found.figures.keys()
 
 
 @pytest.mark.parametrize("name", [*REMOVALS])
