@@ -6,6 +6,7 @@ from typing import Any
 
 from generators.inference import guess
 from generators.inference.draft import Definition, Draft
+from harness.model.text.redaction import HIDDEN
 from harness.targets.scenarios import KEYS, Input, InputType, typed
 
 
@@ -34,7 +35,8 @@ def _definition(parameter: Input, draft: Draft) -> Definition:
     if parameter.choices:
         values = [typed(choice, parameter.type) for choice in parameter.choices]
         return {"choice": {value: 2 if value == parameter.default else 1 for value in values}}
-    return _GUESSES[parameter.type](parameter.name, parameter.default, draft)
+    default = None if parameter.default == HIDDEN else parameter.default
+    return _GUESSES[parameter.type](parameter.name, default, draft)
 
 
 _GUESSES: Mapping[InputType, Callable[[str, Any, Draft], Definition]] = {

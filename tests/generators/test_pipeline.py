@@ -14,6 +14,7 @@ from generators.sampler import Sampler
 from generators.spec import read_spec
 from harness.documents import Document
 from harness.model.errors import ConfigError
+from harness.model.text.redaction import HIDDEN
 from harness.targets.kfp.pipeline import read_pipeline as read_as_the_load_does
 from harness.targets.scenarios import ParamMode, read_scenarios
 from tests.support.compiled import POOLS
@@ -223,6 +224,19 @@ def test_without_a_default_the_name_decides(tmp_path):
     assert first["team"] in {"alpha", "beta", "gamma", "delta"}
     assert json.loads(first["config"])["plant"]
     assert first["anything"] == "anything-1"
+
+
+def test_a_redacted_default_counts_as_none(tmp_path):
+    types = {"rows": "NUMBER_INTEGER", "share": "NUMBER_DOUBLE", "fast": "BOOLEAN", "columns": "LIST"}
+    parameters = {name: {"parameterType": kind, "defaultValue": HIDDEN} for name, kind in types.items()}
+    path = tmp_path / "redacted.yaml"
+    path.write_text(
+        yaml.safe_dump({"pipelineInfo": {"name": "n"}, "root": {"inputDefinitions": {"parameters": parameters}}})
+    )
+    draft = draft_of(read_pipeline(path))
+    columns = Sampler(read_spec(Document(draft.document(), "n")), 1, 5).block(0, 5)
+    shown = [text for column in columns.values() for text in column.text().to_list()]
+    assert not any(HIDDEN in str(text) for text in shown)
 
 
 def test_the_example_pipeline_can_be_loaded(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from harness.model import ConfigError, Scenario
 from harness.plan.options import settings
-from harness.plan.validate import check, demand_known_tenants, in_order, scenarios_for
+from harness.plan.validate import check, demand_known_tenants, in_order
 from harness.store.folder import RunFolder
 from harness.targets.discovery import find
 
@@ -35,13 +35,12 @@ def test_a_name_in_use_is_refused_before_anything_is_done_unless_it_is_to_be_ove
     assert (tmp_path / "nightly" / "manifest.json").exists()
 
 
-def test_scenarios_that_can_not_be_generated_name_the_users_own_file(tmp_path):
+def test_a_pipeline_with_an_unknown_type_is_named_by_the_users_own_file(tmp_path):
     root = {"dag": {"tasks": {}}, "inputDefinitions": {"parameters": {"x": {"parameterType": None}}}}
     (tmp_path / "mine.yaml").write_text(json.dumps({"pipelineInfo": {"name": "p"}, "root": root}))
     platform = find("kfp")
-    checked = check(settings(Namespace(pipeline=str(tmp_path / "mine.yaml")), "", platform), "kfp", platform)
-    with pytest.raises(ConfigError, match=rf"generated: {tmp_path}/mine.yaml: the pipeline's input 'x' has"):
-        scenarios_for(checked, ())
+    with pytest.raises(ConfigError, match=rf"{tmp_path}/mine.yaml: the pipeline's input 'x' has the unknown type"):
+        check(settings(Namespace(pipeline=str(tmp_path / "mine.yaml")), "", platform), "kfp", platform)
 
 
 @pytest.mark.parametrize(("tenant", "known", "message"), [

@@ -152,7 +152,9 @@ def _input(where: str, name: str, given: Mapping[str, Any]) -> Input:
 
 
 def _value(given: Any, kind: InputType) -> object:
-    """A value of the IR, which keeps every number as a double, as one of its type."""
+    """A value of the IR, which keeps every number as a double, as one of its type; one that is hidden as it is."""
+    if given == HIDDEN:
+        return given
     return typed(as_cell(int(given) if kind is InputType.INTEGER else given), kind)
 
 
