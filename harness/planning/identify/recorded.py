@@ -130,7 +130,7 @@ def measures_of(timeline: Timeline) -> Measures:
     ended = timeline.is_over & np.isfinite(over)
     first = float(np.nanmin(floats(runs, "due_s")[runs["outcome"] == Outcome.ACCEPTED]))
     last = float(np.nanmax(over[ended])) if ended.any() and not timeline.is_open.any() else timeline.end_s
-    machines, until = timeline.machines, last
+    machines, until = timeline.run_nodes, last
     lived = np.nan_to_num(floats(machines, "gone_s"), nan=until).clip(max=until)
     hours = (lived - floats(machines, "created_s").clip(min=0.0)).clip(min=0.0) / 3600
     price = floats(machines, "price")

@@ -59,7 +59,7 @@ class Measures:
         phases: mean seconds of a run in each phase of `CHECKED`.
         pods: of a run.
         reported_s: mean time from a run's end until the platform reported it.
-        node_hours: of the nodes, until the last end.
+        node_hours: of the nodes of the pools that runs use, until the last end.
         cost: of those; none where a price is unknown.
         tasks: by task, mean seconds of its pods in their main container and in storing outputs.
         uploads: by task, mean seconds of uploads that logs show.

@@ -72,6 +72,7 @@ def test_a_simulated_test_with_a_fault_is_reproduced_within_10_percent(simulated
     for name in ("mean_s", "makespan_s", "p95_s"):
         assert getattr(found.simulated, name) == pytest.approx(getattr(found.recorded, name), rel=0.1), name
     assert found.simulated.lost == pytest.approx(found.recorded.lost, abs=0.02)
+    assert not found.reproduction.nodes.off, "of the runs' pools: those of the platform itself are not simulated"
 
 
 @pytest.mark.parametrize("name", [

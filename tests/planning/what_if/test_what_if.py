@@ -233,7 +233,7 @@ def test_the_command_prints_a_table_and_one_object(recorded, place, capsys):
     assert out.startswith("The model reproduces the test within ")
     assert "nodes=9" in out
     assert "parallelism: 10 (runs that were active at once while others waited)" in out
-    assert re.search(r"^makespan +\d.* +\d.*$\n(.+\n)+node hours +\d[\d.]+ +\d[\d.]+$", out, re.MULTILINE)
+    assert re.search(r"^makespan +\d.* +\d.*$\n(.+\n)+nodes +\d[\d.]+ +\d[\d.]+$", out, re.MULTILINE)
     assert main(["what-if", str(place / "recorded"), "--set", "nodes=9", "--json", "--jobs", "1"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["reproduction"]["reproduced"]
