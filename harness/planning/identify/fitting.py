@@ -81,12 +81,12 @@ def _with_backoff(profile: Profile, test: RecordedTest, recorded: Measures, simu
     def off(simulated: Measures) -> float:
         return abs(simulated.phases[NODES] - recorded.phases[NODES])
 
-    own, best = profile.scheduler, (profile, simulated)
-    for by in _SHORTER if own.backoff_max_s > _NOTABLE * recorded.mean_s else ():
+    own, best, slight = profile.scheduler, (profile, simulated), _SLIGHT * recorded.mean_s
+    for by in _SHORTER if own.backoff_max_s > _NOTABLE * recorded.mean_s and off(simulated) > slight else ():
         backoff = replace(own, backoff_s=by * own.backoff_s, backoff_max_s=by * own.backoff_max_s)
         tried = replace(profile, scheduler=backoff)
         found = tried, replay(tried, test)
-        if off(best[1]) - off(found[1]) > _SLIGHT * recorded.mean_s:
+        if off(best[1]) - off(found[1]) > slight:
             best = found
     return best
 
