@@ -139,6 +139,11 @@ def continuous(served, path):
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
 
+def shown(url):
+    with urllib.request.urlopen(url) as answer:
+        return answer.read()
+
+
 def test_a_continuous_observation_has_each_run_once_across_batches_and_a_kill(platform, tmp_path):
     served, runs = platform, tmp_path / "runs"
 
@@ -152,8 +157,7 @@ def test_a_continuous_observation_has_each_run_once_across_batches_and_a_kill(pl
         assert "observing into" in process.stderr.readline()
         made = submit(served, 2)
         until(lambda: list(runs.glob("*/report.json")), "the first batch's report", 90)
-        with urllib.request.urlopen(url) as answer:
-            assert b"pipeswarm_observer_requests_total" in answer.read()
+        until(lambda: b"pipeswarm_observer_requests_total" in shown(url), "what the next batch's observer does", 10)
         made += submit(served, 2)
         until(lambda: sum(map(len, observed())) == 4, "the second batch", 60)
         process.kill()
