@@ -24,7 +24,7 @@ _MOST_ROWS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Hosts:
-    """Carriers of pods: nodes by readiness, or replicas by name.
+    """What pods run on: nodes by readiness, or replicas by name.
 
     Attributes:
         noun: what one is called.

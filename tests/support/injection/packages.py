@@ -10,7 +10,6 @@ from harness.targets import kfp
 
 _EXAMPLE = kfp.EXAMPLE.read_bytes()
 PACKAGE = _EXAMPLE.replace(b"enableCache: true", b"enableCache: false")
-_SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "operator": "Equal", "value": "spot", "effect": "NoSchedule"}
 _GPU = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
 
 

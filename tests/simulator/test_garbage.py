@@ -18,7 +18,7 @@ from harness.simulator.profile.file import load_profile
 from harness.simulator.serve import ServeOptions, build
 from harness.simulator.serving import Collector, ListenOptions, listening
 
-EXECUTION = Path(__file__).parents[2] / "support/recorded_hetida/runtime_request.json"
+EXECUTION = Path(__file__).parents[1] / "support/recorded_hetida/runtime_request.json"
 HETIDA = """
 pools: [{name: runtime, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1}]
 hetida: {runtime: {nodes: 1, cores: 4, replicas: 1, workers: 1}, executions: [{compute: 1ms}]}
